@@ -1,0 +1,23 @@
+// Block formats of GGUF files: decode and encode rows. Layouts: docs/formats.md (all byte offsets from the start of a block).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/dtype.h"
+
+namespace strata::gguf {
+
+// Decodes `elements` contiguous elements to f32. elements must be a multiple of the type's block. Any bytes are legal:
+// the result is then whatever the formula gives, NaN included. Thread safe; allocates nothing.
+// The function pointer form lets callers choose once, outside their inner loop.
+using DecodeRow = void (*)(const void* blocks, float* out, int64_t elements);
+DecodeRow decoder(DType type);  // every type of all_dtypes(); Error{Argument} for anything else
+
+// Encodes `elements` f32 to blocks. Deterministic. Types with an encoder: F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q6_K.
+// Non-finite input is encoded as far as the format allows and never makes the encoder fail.
+using EncodeRow = void (*)(const float* values, void* blocks, int64_t elements);
+bool has_encoder(DType type);
+EncodeRow encoder(DType type);  // Error{Argument} naming the types that have one
+
+}  // namespace strata::gguf
