@@ -6,10 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "text/byte_matcher.h"
+
 namespace strata::text {
 
 // Releases complete UTF-8 characters and keeps an incomplete one that can still be completed (up to 3 bytes).
-// A byte that can never become part of a character is passed through unchanged, or becomes U+FFFD when `replace`.
+// Bytes that can never become a character are passed through unchanged, or become U+FFFD when `replace`: one for each
+// longest beginning of a character, as Unicode recommends and as browsers and Python do.
 class Utf8Stream {
  public:
   explicit Utf8Stream(bool replace = false) : replace_(replace) {}
@@ -21,17 +24,18 @@ class Utf8Stream {
   std::string held_;
 };
 
-// Holds back the longest suffix that may still become a stop string. The earliest match wins; the stop string itself is
-// not released.
+// Holds back the longest suffix that may still become a stop string. The match that is complete first wins, the longest
+// where several are; it is not released, and nothing after it. Empty stop strings never match.
 class StopStrings {
  public:
-  explicit StopStrings(std::vector<std::string> stops) : stops_(std::move(stops)) {}
+  explicit StopStrings(const std::vector<std::string>& stops);  // Error{Argument} above ByteMatcher::kMaxBytes in all
   std::string push(std::string_view bytes);
   std::string finish();
   bool stopped() const { return stopped_; }
 
  private:
-  std::vector<std::string> stops_;
+  ByteMatcher matcher_;
+  uint32_t state_ = 0;
   std::string held_;
   bool stopped_ = false;
 };

@@ -1,0 +1,80 @@
+#include "base/thread_pool.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace strata {
+namespace {
+
+// Operators follow each other within microseconds: a short spin saves most sleeps, and an idle pool still sleeps.
+constexpr int kSpins = 4000;
+
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Returns when the value is no longer `old`.
+void wait_changed(std::atomic<uint32_t>& value, uint32_t old) {
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (value.load(std::memory_order_acquire) != old) return;
+    relax();
+  }
+  while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) {
+  if (threads < 1 || threads > 1024)
+    throw Error(ErrorKind::Argument, "a thread pool has 1 to 1024 threads, not " + std::to_string(threads));
+  workers_.reserve(static_cast<size_t>(threads - 1));
+  for (int thread = 1; thread < threads; ++thread) workers_.emplace_back([this, thread] { work(thread); });
+}
+
+ThreadPool::~ThreadPool() {
+  stop_.store(true, std::memory_order_relaxed);
+  generation_.fetch_add(1, std::memory_order_release);
+  generation_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::run_share(int thread) const {
+  const int64_t grains = (task_.items + task_.grain - 1) / task_.grain;
+  const int64_t count = threads();
+  const int64_t begin = grains * thread / count * task_.grain;
+  const int64_t end = std::min(grains * (thread + 1) / count * task_.grain, task_.items);
+  if (begin < end) task_.call(task_.context, begin, end, thread);
+}
+
+void ThreadPool::dispatch(const Task& task) {
+  if (task.items <= 0) return;
+  if (workers_.empty() || task.items <= task.grain) {
+    task.call(task.context, 0, task.items, 0);
+    return;
+  }
+  task_ = task;
+  finished_.store(0, std::memory_order_relaxed);
+  generation_.fetch_add(1, std::memory_order_release);
+  generation_.notify_all();
+  run_share(0);
+  const auto all = static_cast<uint32_t>(workers_.size());
+  for (uint32_t done = finished_.load(std::memory_order_acquire); done != all;
+       done = finished_.load(std::memory_order_acquire))
+    wait_changed(finished_, done);
+}
+
+void ThreadPool::work(int thread) {
+  for (uint32_t seen = 0;;) {
+    wait_changed(generation_, seen);
+    ++seen;
+    if (stop_.load(std::memory_order_relaxed)) return;
+    run_share(thread);
+    finished_.fetch_add(1, std::memory_order_release);
+    finished_.notify_one();
+  }
+}
+
+}  // namespace strata

@@ -1,0 +1,55 @@
+// A thread pool with a fixed partition: item ranges depend on the item count and the thread count alone. Nothing is
+// stolen, so nothing about a result can hang on timing; operators make each item independent of the partition too.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace strata {
+
+class ThreadPool {
+ public:
+  explicit ThreadPool(int threads);  // 1 or more; the calling thread is one of them
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Calls body(begin, end, thread) once per non-empty share of [0, items); returns when all are done. Shares hold whole
+  // multiples of `grain` items (but the last). body must not throw. One caller at a time.
+  template <class Body>
+  void run(int64_t items, int64_t grain, Body&& body) {
+    using Plain = std::remove_reference_t<Body>;
+    Task task;
+    task.items = items;
+    task.grain = grain < 1 ? 1 : grain;
+    task.context = const_cast<void*>(static_cast<const void*>(&body));
+    task.call = [](void* context, int64_t begin, int64_t end, int thread) {
+      (*static_cast<Plain*>(context))(begin, end, thread);
+    };
+    dispatch(task);
+  }
+
+ private:
+  struct Task {
+    int64_t items = 0;
+    int64_t grain = 1;
+    void* context = nullptr;
+    void (*call)(void*, int64_t, int64_t, int) = nullptr;
+  };
+  void dispatch(const Task& task);
+  void run_share(int thread) const;
+  void work(int thread);
+
+  std::vector<std::thread> workers_;
+  Task task_;
+  std::atomic<uint32_t> generation_{0};
+  std::atomic<uint32_t> finished_{0};
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace strata

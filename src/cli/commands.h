@@ -1,0 +1,16 @@
+// The list of subcommands.
+#pragma once
+
+#include "cli/command.h"
+
+namespace strata::cli {
+
+Command completion_command();
+Command config_command();
+Command devices_command();
+Command generate_command();
+Command tokenize_command();
+
+Program strata_program();
+
+}  // namespace strata::cli

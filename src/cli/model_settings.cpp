@@ -1,0 +1,227 @@
+#include "cli/model_settings.h"
+
+#include <array>
+#include <filesystem>
+#include <random>
+
+#include "base/error.h"
+
+namespace strata::cli {
+namespace {
+
+constexpr std::string_view kDefaultModel = "strata-mini-q8_0.gguf";
+
+constexpr std::array kModel{
+    SettingSpec{.name = "model",
+                .flags = "-m,--model",
+                .type = SettingType::Path,
+                .group = "Model",
+                .help = "GGUF file (of a split set: any shard); not set: the default model that comes with Strata"},
+    SettingSpec{.name = "ctx_size",
+                .flags = "-c,--ctx-size",
+                .type = SettingType::Int,
+                .default_text = "0",
+                .min = 0,
+                .max = 16777216,
+                .group = "Model",
+                .help = "context in tokens; 0: what prompt and output need, at most what the model was trained for"},
+    SettingSpec{.name = "ubatch_size",
+                .flags = "-ub,--ubatch-size",
+                .type = SettingType::Int,
+                .default_text = "512",
+                .min = 1,
+                .max = 65536,
+                .group = "Model",
+                .help = "prompt tokens computed at a time; results do not depend on it"},
+    SettingSpec{.name = "rope_scaling",
+                .type = SettingType::Choice,
+                .default_text = "file",
+                .choices = "file|none|linear|yarn",
+                .group = "Model",
+                .help = "how positions beyond the trained context are rotated"},
+    SettingSpec{.name = "rope_scale",
+                .type = SettingType::Real,
+                .default_text = "0",
+                .min = 0,
+                .max = 10000,
+                .group = "Model",
+                .help = "context scaling factor; 0: as the file says"},
+    SettingSpec{.name = "rope_freq_base",
+                .type = SettingType::Real,
+                .default_text = "0",
+                .min = 0,
+                .max = 1e15,
+                .group = "Model",
+                .help = "RoPE base; 0: as the file says"},
+    SettingSpec{.name = "yarn_orig_ctx",
+                .type = SettingType::Int,
+                .default_text = "0",
+                .min = 0,
+                .max = 16777216,
+                .group = "Model",
+                .help = "YaRN: context before scaling; 0: as the file says"},
+    SettingSpec{.name = "yarn_attn_factor",
+                .type = SettingType::Real,
+                .default_text = "0",
+                .min = 0,
+                .max = 100,
+                .group = "Model",
+                .help = "YaRN: attention factor; 0: 1 + 0.1 ln(scale)"},
+    SettingSpec{.name = "qsa.select",
+                .type = SettingType::Choice,
+                .default_text = "blocks",
+                .choices = "blocks|fixed-width",
+                .group = "Model",
+                .help = "block selection: whole blocks and the tail, or a fixed width for comparison with other engines"},
+    SettingSpec{.name = "mtp.hidden_norm",
+                .type = SettingType::Choice,
+                .default_text = "joint",
+                .choices = "joint|per-stream",
+                .group = "Model",
+                .help = "MTP: one norm over all streams or one per stream; changes acceptance only"},
+};
+
+constexpr std::array kSampler{
+    SettingSpec{.name = "temp",
+                .type = SettingType::Real,
+                .default_text = "0",
+                .min = 0,
+                .max = 100,
+                .group = "Sampling",
+                .help = "temperature; 0: always the most likely token"},
+    SettingSpec{.name = "top_k",
+                .type = SettingType::Int,
+                .default_text = "40",
+                .min = 0,
+                .max = 16777216,
+                .group = "Sampling",
+                .help = "sample among this many tokens; 0: all"},
+    SettingSpec{.name = "top_p",
+                .type = SettingType::Real,
+                .default_text = "0.95",
+                .min = 0,
+                .max = 1,
+                .group = "Sampling",
+                .help = "sample among the tokens that make up this probability; 1: all"},
+    SettingSpec{.name = "min_p",
+                .type = SettingType::Real,
+                .default_text = "0.05",
+                .min = 0,
+                .max = 1,
+                .group = "Sampling",
+                .help = "drop tokens less likely than this share of the best; 0: none"},
+    SettingSpec{.name = "repeat_penalty",
+                .type = SettingType::Real,
+                .default_text = "1",
+                .min = 0.01,
+                .max = 100,
+                .group = "Sampling",
+                .help = "weaken tokens that occurred; 1: off"},
+    SettingSpec{.name = "repeat_last_n",
+                .type = SettingType::Int,
+                .default_text = "64",
+                .min = -1,
+                .max = 16777216,
+                .group = "Sampling",
+                .help = "tokens that the penalties look back at; -1: all"},
+    SettingSpec{.name = "presence_penalty",
+                .type = SettingType::Real,
+                .default_text = "0",
+                .min = -100,
+                .max = 100,
+                .group = "Sampling",
+                .help = "subtracted once from tokens that occurred"},
+    SettingSpec{.name = "frequency_penalty",
+                .type = SettingType::Real,
+                .default_text = "0",
+                .min = -100,
+                .max = 100,
+                .group = "Sampling",
+                .help = "subtracted for every time a token occurred"},
+    SettingSpec{.name = "seed",
+                .flags = "-s,--seed",
+                .type = SettingType::Int,
+                .default_text = "0",
+                .min = -1,
+                .max = 9007199254740992.0,
+                .group = "Sampling",
+                .help = "the same seed gives the same text; -1: a new one each time"},
+};
+
+std::vector<std::string_view> names_of(std::span<const SettingSpec> specs) {
+  std::vector<std::string_view> names;
+  for (const SettingSpec& spec : specs) names.push_back(spec.name);
+  return names;
+}
+
+}  // namespace
+
+std::span<const SettingSpec> model_settings() { return kModel; }
+std::span<const SettingSpec> sampler_settings() { return kSampler; }
+
+const std::vector<std::string>& operator_names() {
+  static const std::vector<std::string> names{
+      "attention", "causal_conv", "embedding",   "experts",    "gate_act",   "gated_delta", "gated_delta_gates",
+      "hyper_read", "hyper_write", "matmul",     "ngram_embedding", "ngram_gate", "norm",   "qsa_pool",
+      "qsa_score", "qsa_select",  "rope",        "route",      "sparse_attention"};
+  return names;
+}
+
+std::vector<std::string_view> engine_setting_names() {
+  std::vector<std::string_view> names = names_of(kModel);
+  names.insert(names.end(), {"threads", "arm", "strict_arms"});
+  return names;
+}
+
+std::vector<std::string_view> sampler_setting_names() { return names_of(kSampler); }
+
+EngineOptions engine_options(const Settings& settings) {
+  EngineOptions options;
+  options.model = model_path(settings);
+  options.threads = static_cast<int>(settings.get_int("threads"));
+  options.micro_batch = settings.get_int("ubatch_size");
+  if (settings.get_text("rope_scaling") != "file") options.rope.scaling = settings.get_text("rope_scaling");
+  options.rope.factor = settings.get_real("rope_scale");
+  options.rope.base = settings.get_real("rope_freq_base");
+  options.rope.original_context = static_cast<double>(settings.get_int("yarn_orig_ctx"));
+  options.rope.attention_factor = settings.get_real("yarn_attn_factor");
+  options.forward.qsa =
+      settings.get_text("qsa.select") == "fixed-width" ? QsaSemantics::FixedWidth : QsaSemantics::Blocks;
+  options.forward.mtp_hidden_norm =
+      settings.get_text("mtp.hidden_norm") == "joint" ? MtpHiddenNorm::Joint : MtpHiddenNorm::PerStream;
+  options.strict_arms = settings.get_bool("strict_arms");
+  for (const std::string& op : operator_names())
+    if (const std::string& arm = settings.get_text("arm." + op); !arm.empty()) options.arms.emplace_back(op, arm);
+  return options;
+}
+
+SamplerOptions sampler_options(const Settings& settings) {
+  SamplerOptions options;
+  options.temperature = settings.get_real("temp");
+  options.top_k = settings.get_int("top_k");
+  options.top_p = settings.get_real("top_p");
+  options.min_p = settings.get_real("min_p");
+  options.repetition_penalty = settings.get_real("repeat_penalty");
+  options.penalty_window = settings.get_int("repeat_last_n");
+  options.presence_penalty = settings.get_real("presence_penalty");
+  options.frequency_penalty = settings.get_real("frequency_penalty");
+  const int64_t seed = settings.get_int("seed");
+  options.seed = seed >= 0 ? static_cast<uint64_t>(seed) : std::random_device{}();
+  return options;
+}
+
+std::string model_path(const Settings& settings) {
+  namespace fs = std::filesystem;
+  if (const std::string& path = settings.get_text("model"); !path.empty()) return path;
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  std::string looked;
+  for (const fs::path& folder : {program / "../../models", program / "../share/strata/models", fs::path("models")}) {
+    const fs::path candidate = (folder / kDefaultModel).lexically_normal();
+    if (fs::exists(candidate, ignored)) return candidate.string();
+    looked += (looked.empty() ? "" : ", ") + candidate.string();
+  }
+  throw Error(ErrorKind::File, "no model: give one with -m FILE; the default model was looked for as " + looked);
+}
+
+}  // namespace strata::cli

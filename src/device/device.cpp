@@ -1,0 +1,76 @@
+#include "device/device.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <thread>
+
+namespace strata {
+namespace {
+
+// Value of the first "key : value" line of a /proc text file, empty when absent.
+std::string proc_value(const char* path, std::string_view key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.compare(0, key.size(), key) != 0) continue;
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const size_t start = line.find_first_not_of(" \t", colon + 1);
+    return start == std::string::npos ? std::string() : line.substr(start);
+  }
+  return {};
+}
+
+uint64_t kib_value(const char* path, std::string_view key) {
+  std::istringstream text(proc_value(path, key));
+  uint64_t kib = 0;
+  text >> kib;
+  return kib * 1024;
+}
+
+std::string instruction_sets() {
+#if defined(__x86_64__)
+  std::string text = "x86-64";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) text += ", AVX2";
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) text += ", AVX-512";
+  if (__builtin_cpu_supports("avx512vnni")) text += " VNNI";
+  if (__builtin_cpu_supports("avx512bf16")) text += " BF16";
+  return text;
+#else
+  return "portable";
+#endif
+}
+
+}  // namespace
+
+std::vector<DeviceInfo> list_devices() {
+  DeviceInfo cpu;
+  cpu.name = "cpu";
+  cpu.cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const std::string model = proc_value("/proc/cpuinfo", "model name");
+  cpu.description = (model.empty() ? "processor" : model) + ", " + std::to_string(cpu.cores) +
+                    (cpu.cores == 1 ? " core, " : " cores, ") + instruction_sets();
+  cpu.total_bytes = kib_value("/proc/meminfo", "MemTotal");
+  cpu.free_bytes = kib_value("/proc/meminfo", "MemAvailable");
+  return {cpu};
+}
+
+uint64_t peak_resident_bytes() { return kib_value("/proc/self/status", "VmHWM"); }
+uint64_t current_resident_bytes() { return kib_value("/proc/self/status", "VmRSS"); }
+
+ArmChoice& Queue::arm(const char* op) {
+  for (ArmChoice& choice : arms_)
+    if (choice.op == op) return choice;
+  arms_.push_back({op, {}, {}});
+  return arms_.back();
+}
+
+void Queue::request_arm(const std::string& op, const std::string& arm_name) { arm(op.c_str()).requested = arm_name; }
+
+}  // namespace strata

@@ -1,0 +1,55 @@
+// Arms: the implementations of one operator, and the choice among them (architecture, "Choosing an arm").
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "device/device.h"
+
+namespace strata {
+
+template <class Args>
+struct Arm {
+  std::string_view name;
+  // Empty when the arm can run these arguments here, else the reason why not.
+  std::string (*refusal)(const Args&);
+  void (*run)(Queue&, const Args&);
+  bool row_invariant = true;  // a row gives the same bits alone and in any batch
+  bool opt_in = false;        // runs only when asked for
+};
+
+template <class Args>
+std::string always_runs(const Args&) {
+  return {};
+}
+
+// What the user asked for if it can run, else the first arm that may be a default and can run. The choice is logged
+// once; a refused request is logged with its reason, or is an error under strict_arms.
+template <class Args>
+const Arm<Args>& choose_arm(Queue& queue, const char* op, std::span<const Arm<Args>> arms, const Args& args) {
+  ArmChoice& choice = queue.arm(op);
+  std::string refused;
+  const Arm<Args>* chosen = nullptr;
+  if (!choice.requested.empty()) {
+    std::string reason = "no such arm";
+    for (const Arm<Args>& arm : arms)
+      if (arm.name == choice.requested && (reason = arm.refusal(args)).empty()) chosen = &arm;
+    if (chosen == nullptr) refused = choice.requested + " refused: " + reason;
+    if (chosen == nullptr && queue.strict_arms) throw Error(ErrorKind::Argument, refused, std::string("arm ") + op);
+  }
+  for (const Arm<Args>& arm : arms)
+    if (chosen == nullptr && !arm.opt_in && arm.refusal(args).empty()) chosen = &arm;
+  if (chosen == nullptr) throw Error(ErrorKind::Argument, "no arm can run these arguments here", op);
+  if (choice.ran != chosen->name) {
+    choice.ran = chosen->name;
+    if (refused.empty())
+      queue.log().debug(std::string("arm ") + op + " = " + choice.ran);
+    else
+      queue.log().warn(std::string("arm ") + op + ": " + refused + "; using " + choice.ran);
+  }
+  return *chosen;
+}
+
+}  // namespace strata

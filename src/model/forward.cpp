@@ -1,0 +1,202 @@
+#include "model/forward.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "ops/attention/attention.h"
+#include "ops/embedding/embedding.h"
+#include "ops/hyper_connection/hyper_connection.h"
+#include "ops/matmul/matmul.h"
+#include "ops/norm/norm.h"
+
+namespace strata {
+namespace {
+
+// [rows, width] seen as [rows, groups, width / groups].
+Tensor grouped(const Tensor& x, int64_t groups) {
+  Tensor view = x;
+  view.rank = 3;
+  view.extents = {x.extent(0), groups, x.extent(1) / groups, 0};
+  view.strides = {x.stride(0), view.extents[2] * static_cast<int64_t>(sizeof(float)), sizeof(float), 0};
+  return view;
+}
+
+// Columns first .. first + count - 1 of [rows, width].
+Tensor columns(const Tensor& x, int64_t first, int64_t count) {
+  Tensor view = x;
+  view.data = x.f32() + first;
+  view.extents[1] = count;
+  return view;
+}
+
+}  // namespace
+
+Forward::Forward(const Model& model, Queue& queue, ForwardOptions options)
+    : spec_(model.spec()),
+      weights_(model.weights()),
+      queue_(queue),
+      options_(std::move(options)),
+      rope_(model.spec().rope) {}
+
+void Forward::apply(const Linear& map, const Tensor& x, const Tensor& y, float scale) {
+  for (const Linear::Part& part : map.parts) {
+    const int64_t rows = part.weight.extent(0);
+    const Tensor bias = map.bias.empty() ? Tensor{} : map.bias.slice(part.column, rows);
+    matmul(queue_, {x, part.weight, bias, map.scale * scale, columns(y, part.column, rows)});
+  }
+}
+
+void Forward::apply_norm(const Tensor& x, const Tensor& weight, const Tensor& y) {
+  const int64_t groups = weight.rank == 2 ? weight.extent(0) : 1;
+  norm(queue_, {x.rank == 3 ? x : grouped(x, groups), weight, spec_.eps, y.rank == 3 ? y : grouped(y, groups)});
+}
+
+Forward::Batch Forward::make_batch(std::span<const int32_t> tokens, int64_t first_cell, int64_t first_position) {
+  Batch batch;
+  batch.rows = static_cast<int64_t>(tokens.size());
+  batch.first = first_cell;
+  batch.ids = arena_.i32({batch.rows});
+  batch.n_kv = arena_.i32({batch.rows});
+  batch.cos = arena_.f32({batch.rows, rope_.rotary_dims() / 2});
+  batch.sin = arena_.f32({batch.rows, rope_.rotary_dims() / 2});
+  std::copy(tokens.begin(), tokens.end(), batch.ids.as<int32_t>());
+  for (int64_t t = 0; t < batch.rows; ++t) {
+    batch.n_kv.as<int32_t>()[t] = static_cast<int32_t>(first_cell + t + 1);
+    rope_.angles(first_position + t, batch.cos.row<float>(t), batch.sin.row<float>(t));
+  }
+  return batch;
+}
+
+void Forward::run(std::span<const int32_t> tokens, SequenceState& state, const Tensor& logits, const Tensor& tap) {
+  const int64_t rows = static_cast<int64_t>(tokens.size()), hidden = spec_.hidden;
+  if (rows == 0) return;
+  if (rows > state.capacity() - state.length)
+    argument_error("forward", std::to_string(rows) + " tokens do not fit after " + std::to_string(state.length) +
+                                  " in a context of " + std::to_string(state.capacity()));
+  const ArenaScope scope(arena_);
+  const Batch batch = make_batch(tokens, state.length, state.length);
+  const Tensor x = arena_.f32({rows, spec_.streams, hidden});  // the residual
+  embedding(queue_, {batch.ids, weights_.table, x});
+  observe("embedding", -1, x);
+  for (int i = 0; i < spec_.trunk_layers(); ++i) {
+    layer(static_cast<size_t>(i), batch, state, x);
+    observe("hidden", i, x);
+  }
+  if (!state.ngram_context.empty()) {
+    int32_t* context = state.ngram_context.as<int32_t>();
+    const int64_t size = state.ngram_context.elements();
+    const int64_t kept = std::max<int64_t>(0, size - rows);
+    std::move(context + size - kept, context + size, context);
+    std::copy(tokens.end() - (size - kept), tokens.end(), context + kept);
+  }
+  state.length += rows;
+
+  const Tensor wide = make_f32(x.f32(), {rows, spec_.residual_width()});
+  if (spec_.hyper() && !tap.empty()) std::memcpy(tap.data, x.data, bytes_of(DType::F32, x.elements()));
+  if (!spec_.hyper() && !tap.empty()) apply_norm(wide, weights_.output_norm, tap);
+  if (logits.empty()) return;
+  const Tensor final_hidden = arena_.f32({logits.extent(0), hidden});
+  const Tensor last = wide.slice(rows - logits.extent(0), logits.extent(0));
+  if (spec_.hyper())
+    hyper_input(weights_.output_mixer, last, final_hidden, {});
+  else
+    apply_norm(last, weights_.output_norm, final_hidden);
+  observe("final_hidden", -1, final_hidden);
+  head(weights_.head, final_hidden, logits);
+}
+
+void Forward::draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t first, SequenceState& state,
+                    const Tensor& logits, const Tensor& next_tap) {
+  if (weights_.mtp.empty()) throw Error(ErrorKind::Model, "this model has no MTP block to draft with");
+  const MtpWeights& w = weights_.mtp[0];
+  const int64_t rows = static_cast<int64_t>(tokens.size()), hidden = spec_.hidden, streams = spec_.streams;
+  check_tensor("draft", "tap", tap, DType::F32, {rows, spec_.residual_width()});
+  if (rows == 0) return;
+  if (rows > state.capacity() - state.mtp_length) argument_error("draft", "the MTP cache is full");
+  const ArenaScope scope(arena_);
+  const Batch batch = make_batch(tokens, state.mtp_length, first + 1);
+  const Tensor embedded = arena_.f32({rows, 1, hidden}), normed = arena_.f32({rows, hidden});
+  embedding(queue_, {batch.ids, w.table, embedded});
+  apply_norm(make_f32(embedded.f32(), {rows, hidden}), w.embedding_norm, normed);
+  const Tensor hidden_normed = arena_.f32({rows, spec_.residual_width()});
+  const bool joint = spec_.hyper() && options_.mtp_hidden_norm == MtpHiddenNorm::Joint;
+  apply_norm(tap, joint ? make_f32(w.hidden_norm.f32(), {spec_.residual_width()}) : w.hidden_norm, hidden_normed);
+  // One merge per stream: [normed embedding ; normed stream].
+  const Tensor pairs = arena_.f32({rows * streams, 2 * hidden});
+  const auto row_bytes = static_cast<size_t>(hidden) * sizeof(float);
+  for (int64_t item = 0; item < rows * streams; ++item) {
+    std::memcpy(pairs.row<float>(item), normed.row<float>(item / streams), row_bytes);
+    std::memcpy(pairs.row<float>(item) + hidden, hidden_normed.f32() + item * hidden, row_bytes);
+  }
+  const Tensor x = arena_.f32({rows, streams, hidden});
+  apply(w.merge, pairs, make_f32(x.f32(), {rows * streams, hidden}));
+  layer(static_cast<size_t>(spec_.trunk_layers()), batch, state, x);
+  state.mtp_length += rows;
+
+  const Tensor wide = make_f32(x.f32(), {rows, spec_.residual_width()});
+  const Tensor final_hidden = arena_.f32({rows, hidden});
+  if (spec_.hyper())
+    hyper_input(w.mixer, wide, final_hidden, {});
+  else
+    apply_norm(wide, w.head_norm, final_hidden);
+  const Tensor& next = spec_.hyper() ? wide : final_hidden;
+  if (!next_tap.empty()) std::memcpy(next_tap.data, next.data, bytes_of(DType::F32, next.elements()));
+  if (!logits.empty()) head(w.head, final_hidden.slice(rows - logits.extent(0), logits.extent(0)), logits);
+}
+
+void Forward::layer(size_t index, const Batch& batch, SequenceState& state, const Tensor& x) {
+  const LayerSpec& spec = spec_.layers[index];
+  const LayerWeights& w = weights_.layers[index];
+  LayerState& layer_state = state.layers[index];
+  const int number = static_cast<int>(index);
+  const ArenaScope scope(arena_);
+  const Tensor wide = make_f32(x.f32(), {batch.rows, spec_.residual_width()});
+  const Tensor u = arena_.f32({batch.rows, spec_.hidden}), out = arena_.f32({batch.rows, spec_.hidden});
+  const Tensor inject = arena_.f32({batch.rows, spec_.streams});
+  auto read = [&](const Tensor& plain_norm, const HyperWeights& hyper) {
+    if (spec_.hyper())
+      hyper_input(hyper, wide, u, inject);
+    else
+      apply_norm(wide, plain_norm, u);
+  };
+  auto write = [&] {
+    if (spec_.hyper())
+      hyper_write(queue_, {out, inject, x});
+    else
+      residual_add(queue_, wide, out);
+  };
+  if (spec.ngram >= 0) ngram(spec, w.ngram, batch, state, layer_state, x, number);
+  read(w.attention_norm, w.attention_hyper);
+  if (spec.mixer == MixerKind::Attention)
+    attend(spec, w.attention, batch, layer_state, u, out);
+  else
+    delta_net(w.delta, batch, layer_state, u, out);
+  observe("mixer_out", number, out);
+  write();
+  read(w.mlp_norm, w.mlp_hyper);
+  if (spec.mlp == MlpKind::Experts)
+    expert_mlp(w.experts, u, out, number);
+  else
+    dense_mlp(w.dense, u, out);
+  observe("mlp_out", number, out);
+  write();
+}
+
+void Forward::hyper_input(const HyperWeights& w, const Tensor& x, const Tensor& u, const Tensor& inject) {
+  const ArenaScope scope(arena_);
+  const int64_t rows = x.extent(0), streams = spec_.streams, width = spec_.residual_width();
+  const float share = 1.0f / static_cast<float>(streams);
+  const Tensor normed = arena_.f32({rows, width}), low = arena_.f32({rows, spec_.low_rank});
+  const Tensor mix = arena_.f32({rows, width});
+  apply_norm(x, w.norm, normed);
+  apply(w.down, normed, low, share);
+  gate_act(queue_, {grouped(low, 1), {}, Activation::Silu, false, grouped(low, 1)});
+  apply(w.up, low, mix);
+  hyper_read(queue_, {grouped(normed, streams), grouped(mix, streams), u});
+  if (!inject.empty()) apply(w.inject, normed, inject, share);
+}
+
+void Forward::head(const Linear& map, const Tensor& hidden, const Tensor& logits) { apply(map, hidden, logits); }
+
+}  // namespace strata

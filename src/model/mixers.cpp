@@ -1,0 +1,182 @@
+// The mixers and MLPs of a layer.
+#include <algorithm>
+
+#include "model/forward.h"
+#include "ops/attention/attention.h"
+#include "ops/causal_conv/causal_conv.h"
+#include "ops/experts/experts.h"
+#include "ops/gate_act/gate_act.h"
+#include "ops/gated_delta/gated_delta.h"
+#include "ops/matmul/matmul.h"
+#include "ops/ngram_embedding/ngram_embedding.h"
+#include "ops/norm/norm.h"
+#include "ops/qsa_pool/qsa_pool.h"
+#include "ops/qsa_score/qsa_score.h"
+#include "ops/route/route.h"
+#include "ops/sparse_attention/sparse_attention.h"
+
+namespace strata {
+namespace {
+
+// Heads of `dim` values, `step` values apart, inside rows of `x` from value `first` on.
+Tensor heads_of(const Tensor& x, int64_t first, int64_t heads, int64_t dim, int64_t step) {
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  Tensor view = x;
+  view.data = x.f32() + first;
+  view.rank = 3;
+  view.extents = {x.extent(0), heads, dim, 0};
+  view.strides = {x.stride(0), step * kFloat, kFloat, 0};
+  return view;
+}
+
+Tensor flat(const Tensor& x) { return make_f32(x.f32(), {x.extent(0), x.extent(1) * x.extent(2)}); }
+
+}  // namespace
+
+void Forward::attend(const LayerSpec& layer, const AttentionWeights& w, const Batch& batch, LayerState& state,
+                     const Tensor& u, const Tensor& out) {
+  const AttentionSpec& spec = layer.attention;
+  const int64_t rows = batch.rows, dim = spec.head_dim, step = spec.gated ? 2 * dim : dim;
+  const Tensor projected = arena_.f32({rows, spec.heads * step});
+  apply(w.q, u, projected);
+  const Tensor raw_q = heads_of(projected, 0, spec.heads, dim, step);
+  const Tensor k = state.k.slice(batch.first, rows), v = state.v.slice(batch.first, rows);
+  apply(w.k, u, flat(k));
+  apply(w.v, u, flat(v));
+  Tensor q = raw_q;
+  if (spec.qk_norm) {
+    q = arena_.f32({rows, spec.heads, dim});
+    apply_norm(raw_q, w.q_norm, q);
+    apply_norm(k, w.k_norm, k);
+  }
+  rope(queue_, {q, batch.cos, batch.sin, rope_.pairs});
+  rope(queue_, {k, batch.cos, batch.sin, rope_.pairs});
+  const Tensor attended = arena_.f32({rows, spec.heads, dim});
+  if (layer.indexer.ratio > 0) {
+    attend_selected(layer, w, batch, state, u, q, attended);
+  } else {
+    const int64_t cells = batch.first + rows;
+    attention(queue_, {q, state.k.slice(0, cells), state.v.slice(0, cells), batch.n_kv, spec.scale, attended});
+  }
+  if (spec.gated) {
+    const Tensor gate = heads_of(projected, dim, spec.heads, dim, step);
+    gate_act(queue_, {gate, attended, Activation::Sigmoid, false, attended});
+  }
+  apply(w.output, flat(attended), out);
+}
+
+void Forward::attend_selected(const LayerSpec& layer, const AttentionWeights& w, const Batch& batch, LayerState& state,
+                              const Tensor& u, const Tensor& q, const Tensor& out) {
+  constexpr int64_t kSlice = 32;  // rows scored at a time: bounds the scores to 32 per block
+  const IndexerSpec& indexer = layer.indexer;
+  const int64_t rows = batch.rows, d = indexer.dim, cells = batch.first + rows;
+  const Tensor index_q = arena_.f32({rows, indexer.heads, d}), raw_key = arena_.f32({rows, d});
+  apply(w.index_q, u, flat(index_q));
+  apply(w.index_k, u, raw_key);
+  apply_norm(index_q, w.index_q_norm, index_q);
+  rope(queue_, {index_q, batch.cos, batch.sin, rope_.pairs});
+  qsa_pool(queue_, {raw_key, batch.first, state.index_tail, w.index_k_norm, spec_.eps, &rope_, state.index_pooled});
+  const int64_t blocks = cells / indexer.ratio;
+  const int64_t width = std::min<int64_t>(cells, int64_t{indexer.budget} + indexer.ratio - 1);
+  for (int64_t first = 0; first < rows; first += kSlice) {
+    const ArenaScope scope(arena_);
+    const int64_t count = std::min(kSlice, rows - first);
+    const Tensor n_kv = batch.n_kv.slice(first, count), n_blocks = arena_.i32({count});
+    const Tensor scores = arena_.f32({count, blocks}), ids = arena_.i32({count, width}), counts = arena_.i32({count});
+    for (int64_t t = 0; t < count; ++t) {
+      // Rows that see no more than the budget take every block: their scores are not needed.
+      const int32_t visible = n_kv.as<int32_t>()[t] / indexer.ratio;
+      n_blocks.as<int32_t>()[t] = visible > indexer.budget / indexer.ratio ? visible : 0;
+    }
+    qsa_score(queue_, {index_q.slice(first, count), state.index_pooled, n_blocks, scores});
+    qsa_select(queue_, {scores, n_kv, indexer.ratio, indexer.budget, options_.qsa, ids, counts});
+    if (options_.observe) {
+      observe("qsa_ids", -1, ids);
+      observe("qsa_counts", -1, counts);
+    }
+    sparse_attention(queue_, {q.slice(first, count), state.k.slice(0, cells), state.v.slice(0, cells), ids, counts,
+                              layer.attention.scale, out.slice(first, count)});
+  }
+}
+
+void Forward::delta_net(const DeltaWeights& w, const Batch& batch, LayerState& state, const Tensor& u,
+                        const Tensor& out) {
+  const DeltaSpec& spec = spec_.delta;
+  const int64_t rows = batch.rows, keys = int64_t{spec.key_heads} * spec.dk;
+  const Tensor mixed = arena_.f32({rows, spec.channels()}), conv = arena_.f32({rows, spec.channels()});
+  const Tensor z = arena_.f32({rows, spec.value_heads, spec.dv});
+  const Tensor b = arena_.f32({rows, spec.value_heads}), a = arena_.f32({rows, spec.value_heads});
+  apply(w.qkv, u, mixed);
+  apply(w.z, u, flat(z));
+  apply(w.beta, u, b);
+  apply(w.alpha, u, a);
+  causal_conv(queue_, {mixed, state.conv_history, w.conv, 1, conv});
+  push_history(mixed, state.conv_history);
+  const Tensor g = arena_.f32({rows, spec.value_heads}), beta = arena_.f32({rows, spec.value_heads});
+  gated_delta_gates(queue_, {a, b, w.dt_bias, w.a, g, beta});
+  const Tensor read = arena_.f32({rows, spec.value_heads, spec.dv});
+  gated_delta(queue_, {heads_of(conv, 0, spec.key_heads, spec.dk, spec.dk),
+                       heads_of(conv, keys, spec.key_heads, spec.dk, spec.dk),
+                       heads_of(conv, 2 * keys, spec.value_heads, spec.dv, spec.dv), g, beta, spec.mapping, state.delta,
+                       read});
+  apply_norm(read, w.norm, read);
+  gate_act(queue_, {z, read, spec.output_gate, false, read});
+  apply(w.output, flat(read), out);
+}
+
+void Forward::dense_mlp(const DenseWeights& w, const Tensor& u, const Tensor& out) {
+  const ArenaScope scope(arena_);
+  const Tensor gate = arena_.f32({u.extent(0), 1, w.gate.out}), up = arena_.f32({u.extent(0), 1, w.up.out});
+  apply(w.gate, u, flat(gate));
+  apply(w.up, u, flat(up));
+  gate_act(queue_, {gate, up, Activation::Silu, false, up});
+  apply(w.down, flat(up), out);
+}
+
+void Forward::expert_mlp(const ExpertWeights& w, const Tensor& u, const Tensor& out, int index) {
+  const ExpertsSpec& spec = spec_.experts;
+  const ArenaScope scope(arena_);
+  const int64_t rows = u.extent(0);
+  const Tensor logits = arena_.f32({rows, spec.count});
+  const Tensor ids = arena_.i32({rows, spec.used}), weights = arena_.f32({rows, spec.used});
+  apply(w.router, u, logits);
+  route(queue_, {logits, spec.normalise, spec.scale, ids, weights});
+  observe("expert_ids", index, ids);
+  experts(queue_, {u, ids, weights, w.gate, w.up, w.down, w.gate_scale, w.up_scale, w.down_scale, out});
+  if (spec.shared_inner == 0) return;
+  const Tensor shared = arena_.f32({rows, 1, spec_.hidden}), gate = arena_.f32({rows, 1, 1});
+  dense_mlp(w.shared, u, flat(shared));
+  apply(w.shared_gate, u, flat(gate));
+  Tensor sum = out;
+  sum.rank = 3;
+  sum.extents = shared.extents;
+  sum.strides = shared.strides;
+  gate_act(queue_, {gate, shared, Activation::Sigmoid, true, sum});
+}
+
+void Forward::ngram(const LayerSpec& layer, const NgramWeights& w, const Batch& batch, SequenceState& state,
+                    LayerState& layer_state, const Tensor& x, int index) {
+  const NgramSpec& spec = spec_.ngrams[static_cast<size_t>(layer.ngram)];
+  const ArenaScope scope(arena_);
+  const int64_t rows = batch.rows, streams = spec_.streams, width = spec_.residual_width();
+  const Tensor rows_read = arena_.f32({rows, int64_t{spec.params.orders} * spec.params.heads, spec.width});
+  ngram_embedding(queue_, {&spec.params, batch.ids, state.ngram_context, weights_.ngram_table, rows_read});
+  const Tensor key = arena_.f32({rows, width}), value = arena_.f32({rows, spec_.hidden});
+  const Tensor query = arena_.f32({rows, streams, spec_.hidden}), gated = arena_.f32({rows, width});
+  apply(w.key, flat(rows_read), key);
+  apply(w.value, flat(rows_read), value);
+  const Tensor key_streams = heads_of(key, 0, streams, spec_.hidden, spec_.hidden);
+  const Tensor gated_streams = heads_of(gated, 0, streams, spec_.hidden, spec_.hidden);
+  apply_norm(key_streams, w.norm_key, key_streams);
+  apply_norm(x, w.norm_query, query);
+  ngram_gate(queue_, {key_streams, query, value, gated_streams});
+  const Tensor normed = arena_.f32({rows, width}), conv = arena_.f32({rows, width});
+  apply_norm(gated, w.norm_conv, normed);
+  causal_conv(queue_, {normed, layer_state.ngram_history, w.conv, spec.order(), conv});
+  push_history(normed, layer_state.ngram_history);
+  residual_add(queue_, conv, gated);  // V + C
+  observe("ple_out", index, conv);
+  residual_add(queue_, make_f32(x.f32(), {rows, width}), conv);
+}
+
+}  // namespace strata

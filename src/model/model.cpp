@@ -1,0 +1,13 @@
+#include "model/model.h"
+
+namespace strata {
+
+Model Model::load(const std::string& path, const RopeOverride& rope) {
+  Model model;
+  model.file_ = std::make_unique<gguf::File>(gguf::File::open(path));
+  model.spec_ = std::make_unique<ModelSpec>(read_spec(*model.file_, rope));
+  model.weights_ = std::make_unique<Weights>(bind_weights(*model.file_, *model.spec_));
+  return model;
+}
+
+}  // namespace strata

@@ -1,0 +1,28 @@
+// A loaded model: the mapped file, its spec and its weights. Immutable after loading; may be shared by many sequences.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "gguf/gguf.h"
+#include "model/spec.h"
+#include "model/weights.h"
+
+namespace strata {
+
+class Model {
+ public:
+  // Error{File, Format, Model}. Maps the weights; reads none of them.
+  static Model load(const std::string& path, const RopeOverride& rope = {});
+
+  const gguf::File& file() const { return *file_; }
+  const ModelSpec& spec() const { return *spec_; }
+  const Weights& weights() const { return *weights_; }
+
+ private:
+  std::unique_ptr<gguf::File> file_;
+  std::unique_ptr<ModelSpec> spec_;
+  std::unique_ptr<Weights> weights_;
+};
+
+}  // namespace strata

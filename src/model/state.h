@@ -1,0 +1,40 @@
+// What one sequence remembers: one state per layer (models.md, section 7). All tensors are f32 and sized for a capacity in
+// positions; memory that was never written costs nothing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/buffer.h"
+#include "model/spec.h"
+
+namespace strata {
+
+struct LayerState {
+  Tensor k, v;            // [capacity, kv_heads, head_dim], keys normed and rotated
+  Tensor index_tail;      // [ratio, d]: raw index keys of the open block
+  Tensor index_pooled;    // [capacity / ratio, d]
+  Tensor delta;           // [value_heads, dk, dv]
+  Tensor conv_history;    // [conv_width - 1, channels]: inputs before the convolution, oldest first
+  Tensor ngram_history;   // [(conv_width - 1) · N, streams · H]
+};
+
+class SequenceState {
+ public:
+  SequenceState(const ModelSpec& spec, int64_t capacity);  // Error{Memory}
+
+  int64_t capacity() const { return capacity_; }
+  uint64_t bytes() const;  // of all states at full capacity
+
+  int64_t length = 0;      // positions in the trunk's states
+  int64_t mtp_length = 0;  // cells in the MTP blocks' states
+  Tensor ngram_context;    // i32 [N - 1]: the last tokens, oldest first; -1 before the start. Empty without n-grams
+  std::vector<LayerState> layers;
+
+ private:
+  Tensor allocate(DType dtype, std::initializer_list<int64_t> extents);
+  int64_t capacity_;
+  std::vector<Buffer> buffers_;
+};
+
+}  // namespace strata

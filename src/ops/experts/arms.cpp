@@ -1,0 +1,32 @@
+#include "evidence/arm.h"
+#include "ops/experts/experts.h"
+
+namespace strata {
+
+void experts_portable(Queue& queue, const ExpertsArgs& args);  // cpu.cpp
+
+namespace {
+constexpr Arm<ExpertsArgs> kArms[] = {{"portable", always_runs<ExpertsArgs>, experts_portable}};
+}
+
+void experts(Queue& queue, const ExpertsArgs& args) {
+  check_tensor("experts", "x", args.x, DType::F32, {-1, -1});
+  const int64_t rows = args.x.extent(0), hidden = args.x.extent(1);
+  check_tensor("experts", "ids", args.ids, DType::I32, {rows, -1});
+  check_tensor("experts", "weights", args.weights, DType::F32, {rows, args.ids.extent(1)});
+  check_shape("experts", "gate", args.gate, {-1, -1, hidden});
+  const int64_t count = args.gate.extent(0), inner = args.gate.extent(1);
+  check_shape("experts", "up", args.up, {count, inner, hidden});
+  check_shape("experts", "down", args.down, {count, hidden, inner});
+  check_tensor("experts", "y", args.y, DType::F32, {rows, hidden});
+  for (const Tensor* scale : {&args.gate_scale, &args.up_scale, &args.down_scale})
+    if (!scale->empty()) check_tensor("experts", "scale", *scale, DType::F32, {count});
+  for (int64_t t = 0; t < rows; ++t)
+    for (int64_t i = 0; i < args.ids.extent(1); ++i)
+      if (const int32_t id = args.ids.row<const int32_t>(t)[i]; id < 0 || id >= count)
+        argument_error("experts", "expert " + std::to_string(id) + " of row " + std::to_string(t) +
+                                      " is not one of " + std::to_string(count));
+  choose_arm<ExpertsArgs>(queue, "experts", kArms, args).run(queue, args);
+}
+
+}  // namespace strata

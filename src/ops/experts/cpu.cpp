@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <vector>
+
+#include "base/fmath.h"
+#include "gguf/quant.h"
+#include "ops/experts/experts.h"
+
+namespace strata {
+namespace {
+
+// (row, slot) pairs of each expert, in order of row: pairs[start[e] .. start[e + 1]).
+struct Groups {
+  std::vector<int64_t> start;
+  std::vector<int64_t> pairs;  // row · k + slot
+};
+
+Groups group_by_expert(const ExpertsArgs& args) {
+  const int64_t rows = args.x.extent(0), k = args.ids.extent(1), count = args.gate.extent(0);
+  Groups groups;
+  groups.start.assign(static_cast<size_t>(count) + 1, 0);
+  auto expert_of = [&](int64_t pair) { return args.ids.row<const int32_t>(pair / k)[pair % k]; };
+  for (int64_t pair = 0; pair < rows * k; ++pair) ++groups.start[static_cast<size_t>(expert_of(pair)) + 1];
+  for (size_t e = 1; e < groups.start.size(); ++e) groups.start[e] += groups.start[e - 1];
+  groups.pairs.resize(static_cast<size_t>(rows * k));
+  std::vector<int64_t> next(groups.start.begin(), groups.start.end() - 1);
+  for (int64_t pair = 0; pair < rows * k; ++pair)
+    groups.pairs[static_cast<size_t>(next[static_cast<size_t>(expert_of(pair))]++)] = pair;
+  return groups;
+}
+
+// A weight row decoded into scratch, or in place when it is f32.
+class RowReader {
+ public:
+  explicit RowReader(const Tensor& weights)
+      : weights_(weights), decode_(gguf::decoder(weights.dtype)), scratch_(static_cast<size_t>(weights.extent(2))) {}
+  const float* read(int64_t expert, int64_t row) {
+    const void* blocks = weights_[expert].row<const void>(row);
+    if (weights_.dtype == DType::F32) return static_cast<const float*>(blocks);
+    decode_(blocks, scratch_.data(), weights_.extent(2));
+    return scratch_.data();
+  }
+
+ private:
+  const Tensor& weights_;
+  gguf::DecodeRow decode_;
+  std::vector<float> scratch_;
+};
+
+float scale_of(const Tensor& scale, int64_t expert) { return scale.empty() ? 1.0f : scale.f32()[expert]; }
+
+}  // namespace
+
+// Each weight row is decoded once and meets the rows that chose its expert; a result is one dot_f32 whatever the batch.
+void experts_portable(Queue& queue, const ExpertsArgs& args) {
+  const int64_t rows = args.x.extent(0), hidden = args.x.extent(1), k = args.ids.extent(1);
+  const int64_t count = args.gate.extent(0), inner = args.gate.extent(1);
+  const Groups groups = group_by_expert(args);
+  std::vector<float> activated(static_cast<size_t>(rows * k * inner)), parts(static_cast<size_t>(rows * k * hidden));
+  queue.pool().run(inner, 8, [&](int64_t begin, int64_t end, int) {
+    RowReader gate_rows(args.gate), up_rows(args.up);
+    for (int64_t e = 0; e < count; ++e) {
+      const int64_t first = groups.start[static_cast<size_t>(e)], last = groups.start[static_cast<size_t>(e) + 1];
+      if (first == last) continue;
+      const float gate_scale = scale_of(args.gate_scale, e), up_scale = scale_of(args.up_scale, e);
+      for (int64_t i = begin; i < end; ++i) {
+        const float* gate = gate_rows.read(e, i);
+        const float* up = up_rows.read(e, i);
+        for (int64_t p = first; p < last; ++p) {
+          const int64_t pair = groups.pairs[static_cast<size_t>(p)];
+          const float* x = args.x.row<const float>(pair / k);
+          const float g = dot_f32(x, gate, hidden) * gate_scale, u = dot_f32(x, up, hidden) * up_scale;
+          activated[static_cast<size_t>(pair * inner + i)] = silu_f32(g) * u;
+        }
+      }
+    }
+  });
+  queue.pool().run(hidden, 8, [&](int64_t begin, int64_t end, int) {
+    RowReader down_rows(args.down);
+    for (int64_t e = 0; e < count; ++e) {
+      const int64_t first = groups.start[static_cast<size_t>(e)], last = groups.start[static_cast<size_t>(e) + 1];
+      if (first == last) continue;
+      const float down_scale = scale_of(args.down_scale, e);
+      for (int64_t i = begin; i < end; ++i) {
+        const float* down = down_rows.read(e, i);
+        for (int64_t p = first; p < last; ++p) {
+          const int64_t pair = groups.pairs[static_cast<size_t>(p)];
+          parts[static_cast<size_t>(pair * hidden + i)] =
+              dot_f32(activated.data() + pair * inner, down, inner) * down_scale;
+        }
+      }
+    }
+  });
+  queue.pool().run(rows, 4, [&](int64_t begin, int64_t end, int) {
+    for (int64_t t = begin; t < end; ++t) {
+      float* y = args.y.row<float>(t);
+      std::fill(y, y + hidden, 0.0f);
+      for (int64_t slot = 0; slot < k; ++slot) {
+        const float weight = args.weights.row<const float>(t)[slot];
+        const float* part = parts.data() + (t * k + slot) * hidden;
+        for (int64_t i = 0; i < hidden; ++i) y[i] += weight * part[i];
+      }
+    }
+  });
+}
+
+}  // namespace strata

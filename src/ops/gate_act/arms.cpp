@@ -1,0 +1,30 @@
+#include "evidence/arm.h"
+#include "ops/gate_act/gate_act.h"
+
+namespace strata {
+
+void gate_act_portable(Queue& queue, const GateActArgs& args);                             // cpu.cpp
+void residual_add_portable(Queue& queue, const Tensor& x, const Tensor& y);  // cpu.cpp
+
+namespace {
+constexpr Arm<GateActArgs> kArms[] = {{"portable", always_runs<GateActArgs>, gate_act_portable}};
+}
+
+void gate_act(Queue& queue, const GateActArgs& args) {
+  check_tensor("gate_act", "y", args.y, DType::F32, {-1, -1, -1});
+  const int64_t rows = args.y.extent(0), groups = args.y.extent(1), width = args.y.extent(2);
+  const bool one_gate = args.gate.rank == 3 && args.gate.extent(2) == 1;
+  check_tensor("gate_act", "gate", args.gate, DType::F32, {rows, groups, one_gate ? 1 : width});
+  if (!args.value.empty()) check_tensor("gate_act", "value", args.value, DType::F32, {rows, groups, width});
+  choose_arm<GateActArgs>(queue, "gate_act", kArms, args).run(queue, args);
+}
+
+void residual_add(Queue& queue, const Tensor& x, const Tensor& y) {
+  if (x.rank != y.rank || x.extents != y.extents || x.dtype != DType::F32 || y.dtype != DType::F32 ||
+      !x.contiguous() || !y.contiguous())
+    argument_error("residual_add", "x is " + describe(x) + " and y is " + describe(y) +
+                                       "; needs two contiguous f32 tensors of one shape");
+  residual_add_portable(queue, x, y);
+}
+
+}  // namespace strata

@@ -1,0 +1,42 @@
+#include "base/fmath.h"
+#include "ops/gate_act/gate_act.h"
+
+namespace strata {
+namespace {
+
+template <class Act>
+void gated_rows(const GateActArgs& args, Act act, int64_t begin, int64_t end) {
+  const int64_t groups = args.y.extent(1), width = args.y.extent(2);
+  const bool one_gate = args.gate.extent(2) == 1;
+  for (int64_t item = begin; item < end; ++item) {
+    const int64_t t = item / groups, group = item % groups;
+    const float* gate = args.gate[t].row<const float>(group);
+    const float* value = args.value.empty() ? nullptr : args.value[t].row<const float>(group);
+    float* y = args.y[t].row<float>(group);
+    const float shared = one_gate ? act(gate[0]) : 0.0f;
+    for (int64_t i = 0; i < width; ++i) {
+      const float activated = one_gate ? shared : act(gate[i]);
+      const float product = value == nullptr ? activated : value[i] * activated;
+      y[i] = args.accumulate ? y[i] + product : product;
+    }
+  }
+}
+
+}  // namespace
+
+void gate_act_portable(Queue& queue, const GateActArgs& args) {
+  queue.pool().run(args.y.extent(0) * args.y.extent(1), 4, [&](int64_t begin, int64_t end, int) {
+    if (args.activation == Activation::Silu)
+      gated_rows(args, silu_f32, begin, end);
+    else
+      gated_rows(args, sigmoid_f32, begin, end);
+  });
+}
+
+void residual_add_portable(Queue& queue, const Tensor& x, const Tensor& y) {
+  queue.pool().run(x.elements(), 4096, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) x.f32()[i] += y.f32()[i];
+  });
+}
+
+}  // namespace strata

@@ -1,0 +1,30 @@
+#include "evidence/arm.h"
+#include "ops/hyper_connection/hyper_connection.h"
+
+namespace strata {
+
+void hyper_read_portable(Queue& queue, const HyperReadArgs& args);    // cpu.cpp
+void hyper_write_portable(Queue& queue, const HyperWriteArgs& args);  // cpu.cpp
+
+namespace {
+constexpr Arm<HyperReadArgs> kReadArms[] = {{"portable", always_runs<HyperReadArgs>, hyper_read_portable}};
+constexpr Arm<HyperWriteArgs> kWriteArms[] = {{"portable", always_runs<HyperWriteArgs>, hyper_write_portable}};
+}  // namespace
+
+void hyper_read(Queue& queue, const HyperReadArgs& args) {
+  check_tensor("hyper_read", "normed", args.normed, DType::F32, {-1, -1, -1});
+  const int64_t rows = args.normed.extent(0), streams = args.normed.extent(1), hidden = args.normed.extent(2);
+  check_tensor("hyper_read", "mix", args.mix, DType::F32, {rows, streams, hidden});
+  check_tensor("hyper_read", "u", args.u, DType::F32, {rows, hidden});
+  choose_arm<HyperReadArgs>(queue, "hyper_read", kReadArms, args).run(queue, args);
+}
+
+void hyper_write(Queue& queue, const HyperWriteArgs& args) {
+  check_tensor("hyper_write", "x", args.x, DType::F32, {-1, -1, -1});
+  const int64_t rows = args.x.extent(0), streams = args.x.extent(1), hidden = args.x.extent(2);
+  check_tensor("hyper_write", "inject", args.inject, DType::F32, {rows, streams});
+  check_tensor("hyper_write", "block", args.block, DType::F32, {rows, hidden});
+  choose_arm<HyperWriteArgs>(queue, "hyper_write", kWriteArms, args).run(queue, args);
+}
+
+}  // namespace strata

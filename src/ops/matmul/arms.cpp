@@ -1,0 +1,21 @@
+#include "evidence/arm.h"
+#include "ops/matmul/matmul.h"
+
+namespace strata {
+
+void matmul_portable(Queue& queue, const MatmulArgs& args);  // cpu.cpp
+
+namespace {
+constexpr Arm<MatmulArgs> kArms[] = {{"portable", always_runs<MatmulArgs>, matmul_portable}};
+}
+
+void matmul(Queue& queue, const MatmulArgs& args) {
+  const int64_t rows = args.x.extent(0), in = args.x.extent(1), out = args.weight.extent(0);
+  check_tensor("matmul", "x", args.x, DType::F32, {-1, -1});
+  check_shape("matmul", "weight", args.weight, {-1, in});
+  check_tensor("matmul", "y", args.y, DType::F32, {rows, out});
+  if (!args.bias.empty()) check_tensor("matmul", "bias", args.bias, DType::F32, {out});
+  choose_arm<MatmulArgs>(queue, "matmul", kArms, args).run(queue, args);
+}
+
+}  // namespace strata

@@ -1,0 +1,23 @@
+#include "evidence/arm.h"
+#include "ops/norm/norm.h"
+
+namespace strata {
+
+void norm_portable(Queue& queue, const NormArgs& args);  // cpu.cpp
+
+namespace {
+constexpr Arm<NormArgs> kArms[] = {{"portable", always_runs<NormArgs>, norm_portable}};
+}
+
+void norm(Queue& queue, const NormArgs& args) {
+  check_tensor("norm", "x", args.x, DType::F32, {-1, -1, -1});
+  const int64_t groups = args.x.extent(1), width = args.x.extent(2);
+  if (args.weight.rank == 2)
+    check_tensor("norm", "weight", args.weight, DType::F32, {groups, width});
+  else
+    check_tensor("norm", "weight", args.weight, DType::F32, {width});
+  check_tensor("norm", "y", args.y, DType::F32, {args.x.extent(0), groups, width});
+  choose_arm<NormArgs>(queue, "norm", kArms, args).run(queue, args);
+}
+
+}  // namespace strata

@@ -1,0 +1,29 @@
+#include "evidence/arm.h"
+#include "ops/qsa_pool/qsa_pool.h"
+
+namespace strata {
+
+void qsa_pool_portable(Queue& queue, const QsaPoolArgs& args);  // cpu.cpp
+
+namespace {
+constexpr Arm<QsaPoolArgs> kArms[] = {{"portable", always_runs<QsaPoolArgs>, qsa_pool_portable}};
+}
+
+void qsa_pool(Queue& queue, const QsaPoolArgs& args) {
+  check_tensor("qsa_pool", "raw", args.raw, DType::F32, {-1, -1});
+  const int64_t d = args.raw.extent(1);
+  check_tensor("qsa_pool", "tail", args.tail, DType::F32, {-1, d});
+  check_tensor("qsa_pool", "weight", args.weight, DType::F32, {d});
+  check_tensor("qsa_pool", "pooled", args.pooled, DType::F32, {-1, d});
+  const int64_t ratio = args.tail.extent(0);
+  if (ratio < 1) argument_error("qsa_pool", "the ratio must be at least 1");
+  if (args.rope == nullptr || args.rope->rotary_dims() > d)
+    argument_error("qsa_pool", "rotary dims must not exceed the index head dim " + std::to_string(d));
+  if (args.first < 0 || (args.first + args.raw.extent(0)) / ratio > args.pooled.extent(0))
+    argument_error("qsa_pool", "positions " + std::to_string(args.first) + " .. " +
+                                   std::to_string(args.first + args.raw.extent(0) - 1) + " complete more blocks than " +
+                                   std::to_string(args.pooled.extent(0)));
+  choose_arm<QsaPoolArgs>(queue, "qsa_pool", kArms, args).run(queue, args);
+}
+
+}  // namespace strata

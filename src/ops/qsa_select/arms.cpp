@@ -1,0 +1,34 @@
+#include <algorithm>
+
+#include "evidence/arm.h"
+#include "ops/qsa_select/qsa_select.h"
+
+namespace strata {
+
+void qsa_select_portable(Queue& queue, const QsaSelectArgs& args);  // cpu.cpp
+
+namespace {
+constexpr Arm<QsaSelectArgs> kArms[] = {{"portable", always_runs<QsaSelectArgs>, qsa_select_portable}};
+}
+
+void qsa_select(Queue& queue, const QsaSelectArgs& args) {
+  check_tensor("qsa_select", "scores", args.scores, DType::F32, {-1, -1});
+  const int64_t rows = args.scores.extent(0);
+  check_tensor("qsa_select", "n_kv", args.n_kv, DType::I32, {rows});
+  check_tensor("qsa_select", "ids", args.ids, DType::I32, {rows, -1});
+  check_tensor("qsa_select", "counts", args.counts, DType::I32, {rows});
+  if (args.ratio < 1 || args.budget < args.ratio || args.budget % args.ratio != 0)
+    argument_error("qsa_select", "budget " + std::to_string(args.budget) + " is no positive multiple of the ratio " +
+                                     std::to_string(args.ratio));
+  for (int64_t t = 0; t < rows; ++t) {
+    const int64_t n_kv = args.n_kv.as<int32_t>()[t];
+    const int64_t width = std::min<int64_t>(n_kv, int64_t{args.budget} + args.ratio - 1);
+    if (n_kv < 0 || n_kv / args.ratio > args.scores.extent(1) || width > args.ids.extent(1))
+      argument_error("qsa_select", "n_kv " + std::to_string(n_kv) + " of row " + std::to_string(t) +
+                                       " does not fit scores " + describe(args.scores) + " and ids " +
+                                       describe(args.ids));
+  }
+  choose_arm<QsaSelectArgs>(queue, "qsa_select", kArms, args).run(queue, args);
+}
+
+}  // namespace strata

@@ -1,0 +1,51 @@
+// From logits to a token. The same logits, history and seed give the same token on every machine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+
+namespace strata {
+
+struct SamplerOptions {
+  double temperature = 0;  // 0: greedy
+  int64_t top_k = 40;      // 0: off
+  double top_p = 0.95;     // 1: off
+  double min_p = 0.05;     // 0: off
+  double repetition_penalty = 1;  // 1: off; a positive logit is divided by it, a negative one multiplied
+  double presence_penalty = 0;    // subtracted once from the logit of every token of the window
+  double frequency_penalty = 0;   // subtracted once per occurrence
+  int64_t penalty_window = 64;    // last tokens that the penalties look at, prompt included; -1: all, 0: none
+  uint64_t seed = 0;
+};
+
+class Sampler {
+ public:
+  // `allowed(id)` false: the token is never chosen (padding). Error{Usage} for values out of range.
+  Sampler(const SamplerOptions& options, std::function<bool(int32_t)> allowed = {});
+
+  // Chooses a token; ties go to the lower id. history: every token so far, prompt included. logits are changed by the
+  // penalties. Error{Model} when a logit is NaN or infinite, or when no token is allowed: the model or an arm is broken,
+  // and its text would be noise.
+  int32_t sample(std::span<float> logits, std::span<const int32_t> history);
+
+ private:
+  struct Candidate {
+    int32_t id;
+    float logit;
+  };
+  void apply_penalties(std::span<float> logits, std::span<const int32_t> history);
+  int32_t greedy(std::span<const float> logits) const;
+  int32_t draw(std::span<const float> logits);
+
+  SamplerOptions options_;
+  std::function<bool(int32_t)> allowed_;
+  Random random_;
+  std::vector<int32_t> window_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace strata

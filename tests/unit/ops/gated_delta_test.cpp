@@ -1,0 +1,314 @@
+#include "ops/gated_delta/gated_delta.h"
+
+#include <algorithm>
+
+#include "support/gated_delta_case.h"
+
+namespace strata::test {
+namespace {
+
+void run(const GatedDeltaArgs& args, int threads = 1) {
+  TestQueue queue(threads);
+  gated_delta(queue, args);
+}
+
+// The arm against the oracle, what it must not touch, and that every head had something to compute.
+void check_case(const GatedDeltaShape& shape, uint64_t seed) {
+  SCOPED_TRACE(testing::Message() << "rows " << shape.rows << ", heads " << shape.key_heads << "/" << shape.value_heads
+                                  << ", " << shape.dk << "x" << shape.dv << ", seed " << seed);
+  GatedDeltaCase problem(shape, seed);
+  const GatedDeltaReference ref = gated_delta_reference(problem.args);
+  const Owned q = clone(problem.args.q), k = clone(problem.args.k), v = clone(problem.args.v);
+  run(problem.args);
+  EXPECT_TRUE(within(problem.out, ref.out, ref.out_bound)) << "out";
+  EXPECT_TRUE(within(problem.state, ref.state, ref.state_bound)) << "state";
+  EXPECT_TRUE(problem.out.gaps_intact() && problem.state.gaps_intact() && problem.conv.gaps_intact());
+  EXPECT_TRUE(same_bits(problem.args.q, q) && same_bits(problem.args.k, k) && same_bits(problem.args.v, v));
+  if (shape.rows < 31) return;  // a single row with beta 0 may give zeros
+  for (int64_t h = 0; h < shape.value_heads; ++h) {
+    double norm = 0;
+    for (int64_t t = 0; t < shape.rows; ++t)
+      for (int64_t j = 0; j < shape.dv; ++j)
+        norm += std::fabs(ref.out[static_cast<size_t>((t * shape.value_heads + h) * shape.dv + j)]);
+    EXPECT_GT(norm, 0) << "head " << h;
+  }
+}
+
+TEST(GatedDelta, MatchesTheOracleOnEveryShapeAndMapping) {
+  constexpr int64_t kRows[] = {1, 31, 64, 65, 200};
+  constexpr int64_t kDims[][2] = {{16, 24}, {32, 32}, {64, 32}, {128, 128}};
+  uint64_t seed = 1;
+  int cells = 0;
+  for (const auto& dims : kDims)
+    for (int64_t rows : kRows)
+      for (int64_t ratio : {1, 2, 3, 4})
+        for (HeadMapping mapping : {HeadMapping::Grouped, HeadMapping::Tiled}) {
+          if (dims[0] == 128 && ratio != 3 && rows != 65) continue;  // the large state once per length and per ratio
+          const int64_t key_heads = dims[0] == 128 ? 2 : 3;
+          check_case({rows, key_heads, key_heads * ratio, dims[0], dims[1], mapping}, seed++);
+          ++cells;
+        }
+  EXPECT_EQ(cells, 3 * 5 * 4 * 2 + (4 + 4) * 2);
+}
+
+TEST(GatedDelta, OddDimensions) {
+  check_case({7, 1, 2, 1, 1}, 90);
+  check_case({40, 2, 4, 5, 67, HeadMapping::Tiled}, 91);  // more columns than one slice of work, not a multiple
+  check_case({40, 2, 4, 130, 3}, 92);
+}
+
+TEST(GatedDelta, NoRowsLeaveTheStateAlone) {
+  GatedDeltaCase problem({3, 1, 2, 16, 24}, 5);
+  const Owned before = clone(problem.state);
+  run(rows_of(problem.args, 1, 0));
+  EXPECT_TRUE(same_bits(problem.state, before));
+  EXPECT_TRUE(all_canary(problem.out));
+}
+
+TEST(GatedDelta, EveryHeadReadsItsOwnKeyHead) {
+  // With one row, zero state and beta 1 an output is v (k^ · q^): zero exactly when its key head has zero keys.
+  for (HeadMapping mapping : {HeadMapping::Grouped, HeadMapping::Tiled}) {
+    GatedDeltaCase problem({1, 3, 6, 16, 8, mapping}, 11);
+    Random random(3);
+    for (Tensor x : {problem.args.q, problem.args.k}) fill(x, random, 0.1f, 1);
+    fill(problem.args.v, random, 0.1f, 1);
+    fill(problem.beta, random, 1, 1);
+    fill(problem.state, random, 0, 0);
+    fill(problem.args.k[0][1], random, 0, 0);
+    run(problem.args);
+    for (int64_t h = 0; h < 6; ++h) {
+      const bool expected = mapping == HeadMapping::Grouped ? h == 2 || h == 3 : h == 1 || h == 4;
+      EXPECT_EQ(problem.out.f({0, h, 0}) == 0, expected) << "head " << h;
+    }
+  }
+}
+
+TEST(GatedDelta, SplitCallsGiveTheSameBits) {
+  const GatedDeltaShape shape{65, 2, 8, 32, 40, HeadMapping::Tiled};
+  GatedDeltaCase whole(shape, 21);
+  run(whole.args);
+  const std::vector<std::vector<int64_t>> splits{{1, 64}, {64, 1}, {31, 0, 33, 1}, std::vector<int64_t>(65, 1)};
+  for (const auto& counts : splits) {
+    GatedDeltaCase parts(shape, 21);
+    int64_t first = 0;
+    for (int64_t count : counts) {
+      run(rows_of(parts.args, first, count));
+      first += count;
+    }
+    ASSERT_EQ(first, shape.rows);
+    EXPECT_TRUE(same_bits(parts.out, whole.out)) << counts.size() << " calls";
+    EXPECT_TRUE(same_bits(parts.state, whole.state)) << counts.size() << " calls";
+  }
+}
+
+TEST(GatedDelta, ThreadCountsGiveTheSameBits) {
+  const GatedDeltaShape shape{37, 1, 3, 48, 130};
+  GatedDeltaCase one(shape, 22);
+  run(one.args, 1);
+  for (int threads : kThreadCounts) {
+    GatedDeltaCase many(shape, 22);
+    run(many.args, threads);
+    EXPECT_TRUE(same_bits(many.out, one.out) && same_bits(many.state, one.state)) << threads << " threads";
+  }
+}
+
+TEST(GatedDelta, StridedViewsGiveTheBitsOfPackedTensors) {
+  GatedDeltaCase strided({33, 2, 4, 24, 16}, 23), copy({33, 2, 4, 24, 16}, 23);
+  const Owned q = clone(copy.args.q), k = clone(copy.args.k), v = clone(copy.args.v);
+  copy.args.q = q;
+  copy.args.k = k;
+  copy.args.v = v;
+  run(strided.args);
+  run(copy.args);
+  EXPECT_TRUE(same_bits(strided.out, copy.out) && same_bits(strided.state, copy.state));
+}
+
+TEST(GatedDelta, NaNStaysInItsHeadAndColumn) {
+  GatedDeltaCase clean({9, 2, 4, 16, 8}, 24), dirty({9, 2, 4, 16, 8}, 24);
+  dirty.args.v[4].row<float>(1)[3] = NAN;
+  run(clean.args);
+  run(dirty.args);
+  for (int64_t t = 0; t < 9; ++t)
+    for (int64_t h = 0; h < 4; ++h)
+      for (int64_t j = 0; j < 8; ++j) {
+        if (h == 1 && j == 3 && t >= 4)
+          EXPECT_TRUE(std::isnan(dirty.out.f({t, h, j})));
+        else
+          EXPECT_EQ(dirty.out.f({t, h, j}), clean.out.f({t, h, j})) << t << " " << h << " " << j;
+      }
+}
+
+// Mistakes that a loose bound would let pass, on every head of a long case with all kinds of gates.
+class GatedDeltaControls : public testing::Test {
+ protected:
+  static constexpr GatedDeltaShape kShape{200, 2, 8, 64, 32, HeadMapping::Tiled};
+  GatedDeltaControls() : problem_(kShape, 40), ref_(gated_delta_reference(problem_.args)) {}
+  bool accepted() const {
+    return within(problem_.out, ref_.out, ref_.out_bound) && within(problem_.state, ref_.state, ref_.state_bound);
+  }
+  GatedDeltaCase problem_;
+  GatedDeltaReference ref_;
+};
+
+TEST_F(GatedDeltaControls, BoundIsNotLoose) {
+  run(problem_.args);
+  ASSERT_TRUE(accepted());
+  for (int64_t h = 0; h < kShape.value_heads; ++h) {
+    double used = 0;
+    for (int64_t t = 0; t < kShape.rows; ++t)
+      for (int64_t j = 0; j < kShape.dv; ++j) {
+        const auto i = static_cast<size_t>((t * kShape.value_heads + h) * kShape.dv + j);
+        if (ref_.out_bound[i] > 0)
+          used = std::max(used, std::fabs(static_cast<double>(problem_.out.f({t, h, j})) - ref_.out[i]) / ref_.out_bound[i]);
+      }
+    RecordProperty("used_by_head_" + std::to_string(h), std::to_string(used));
+    EXPECT_GT(used, 0.01) << "head " << h << ": a bound that is never used to 1 % asks for a tighter one";
+  }
+}
+
+TEST_F(GatedDeltaControls, OneElementBeyondItsBoundFails) {
+  run(problem_.args);
+  for (int64_t h = 0; h < kShape.value_heads; ++h) {
+    float& value = problem_.out.f({150, h, 7});
+    const float right = value;
+    value += static_cast<float>(2.5 * ref_.out_bound[static_cast<size_t>((150 * kShape.value_heads + h) * kShape.dv + 7)]);
+    EXPECT_FALSE(accepted()) << "head " << h;
+    value = right;
+  }
+}
+
+TEST_F(GatedDeltaControls, AZeroedHeadFails) {
+  run(problem_.args);
+  for (int64_t h = 0; h < kShape.value_heads; ++h) {
+    const std::vector<float> right = packed(problem_.out);
+    for (int64_t t = 0; t < kShape.rows; ++t)
+      for (int64_t j = 0; j < kShape.dv; ++j) problem_.out.f({t, h, j}) = 0;
+    EXPECT_FALSE(accepted()) << "head " << h;
+    assign(problem_.out.t(), right);
+  }
+}
+
+TEST_F(GatedDeltaControls, OneLostDecayFails) {
+  const Owned start = clone(problem_.state);
+  for (int64_t h = 0; h < kShape.value_heads; ++h) {
+    // A token with a decay worth the name that reads what the token before it wrote.
+    const auto tells = [&](int64_t t) {
+      const int64_t key_head = h % kShape.key_heads;
+      return problem_.g.f({t, h}) < -1e-3f && problem_.beta.f({t - 1, h}) > 0.01f &&
+             problem_.args.q[t].row<float>(key_head)[0] != 0 && problem_.args.k[t - 1].row<float>(key_head)[0] != 0;
+    };
+    int64_t t = 100;
+    while (t < kShape.rows && !tells(t)) ++t;
+    if (t == kShape.rows) {
+      EXPECT_EQ(static_cast<GateKind>((h + 40) % kGateKinds), GateKind::NoDecay);
+      continue;
+    }
+    const float right = problem_.g.f({t, h});
+    problem_.g.f({t, h}) = 0;
+    assign(problem_.state.t(), packed(start));
+    run(problem_.args);
+    EXPECT_FALSE(accepted()) << "head " << h;
+    problem_.g.f({t, h}) = right;
+  }
+}
+
+TEST_F(GatedDeltaControls, AStaleStateAndTheOtherMappingFail) {
+  run(problem_.args);
+  run(problem_.args);
+  EXPECT_FALSE(accepted());
+  GatedDeltaCase other(kShape, 40);
+  other.args.mapping = HeadMapping::Grouped;
+  run(other.args);
+  EXPECT_FALSE(within(other.out, ref_.out, ref_.out_bound));
+}
+
+TEST(GatedDelta, WrongArgumentsAreNamed) {
+  const GatedDeltaCase problem({2, 2, 4, 8, 6}, 50);
+  const auto refused = [&](const char* argument, Tensor GatedDeltaArgs::*tensor, const Tensor& wrong) {
+    GatedDeltaArgs args = problem.args;
+    args.*tensor = wrong;
+    return argument_refused([&] { run(args); }, "gated_delta", argument);
+  };
+  float x[512] = {};
+  EXPECT_TRUE(refused("q is", &GatedDeltaArgs::q, {}));
+  EXPECT_TRUE(refused("q is", &GatedDeltaArgs::q, make_tensor(x, DType::F16, {2, 2, 8})));
+  EXPECT_TRUE(refused("k is", &GatedDeltaArgs::k, make_f32(x, {2, 2, 7})));
+  EXPECT_TRUE(refused("k is", &GatedDeltaArgs::k, make_f32(x, {2, 1, 8})));
+  EXPECT_TRUE(refused("v is", &GatedDeltaArgs::v, make_f32(x, {1, 4, 6})));
+  EXPECT_TRUE(refused("g is", &GatedDeltaArgs::g, make_f32(x, {2, 3})));
+  EXPECT_TRUE(refused("beta is", &GatedDeltaArgs::beta, make_f32(x, {2, 2})));
+  EXPECT_TRUE(refused("state is", &GatedDeltaArgs::state, make_f32(x, {4, 6, 8})));
+  EXPECT_TRUE(refused("out is", &GatedDeltaArgs::out, make_f32(x, {2, 4, 8})));
+
+  GatedDeltaCase uneven({2, 2, 4, 8, 6}, 51);
+  uneven.args.v = make_f32(x, {2, 3, 6});
+  uneven.args.g = uneven.args.beta = make_f32(x, {2, 3});
+  uneven.args.state = make_f32(x, {3, 8, 6});
+  uneven.args.out = make_f32(x, {2, 3, 6});
+  EXPECT_TRUE(argument_refused([&] { run(uneven.args); }, "gated_delta", "3 value heads"));
+}
+
+TEST(GatedDeltaGates, MatchesTheOracle) {
+  // g: the sum err u |x| (softplus has slope <= 1), softplus rounds once, the product once:
+  // |a| (u |x| + 2 u softplus). beta: exp within 4 u, one addition, one division: 6 u; below 2^-126 it may be 0.
+  constexpr int64_t kRows = 37, kHeads = 6;
+  Random random(60);
+  Owned ab = random_f32({kRows, 2 * kHeads}, random, -12, 12, {3});
+  const Owned dt_bias = random_f32({kHeads}, random, -3, 3), a = random_f32({kHeads}, random, -8, 0);
+  const Owned g(DType::F32, {kRows, kHeads}), beta(DType::F32, {kRows, kHeads});
+  GatedDeltaGatesArgs args{ab, ab, dt_bias, a, g, beta};
+  args.alpha.extents[1] = args.b.extents[1] = kHeads;
+  args.alpha.strides[1] = args.b.strides[1] = 8;  // alpha and b interleaved in one row
+  args.b.data = args.b.f32() + 1;
+  constexpr float kEdges[] = {0, 20, 20.5f, 19.5f, 100, -100, 1e30f, -1e30f, -88};
+  for (int64_t i = 0; i < 9; ++i) ab.f({i, 0}) = ab.f({i, 1}) = kEdges[i];
+  dt_bias.f({0}) = 0;
+
+  std::vector<double> g_ref(kRows * kHeads), beta_ref(g_ref.size()), g_bound(g_ref.size()), beta_bound(g_ref.size());
+  gated_delta_gates_oracle(args, g_ref.data(), beta_ref.data());
+  for (int64_t t = 0; t < kRows; ++t)
+    for (int64_t h = 0; h < kHeads; ++h) {
+      const auto i = static_cast<size_t>(t * kHeads + h);
+      const double x = static_cast<double>(ab.f({t, 2 * h})) + static_cast<double>(dt_bias.f({h}));
+      // At 20 softplus changes its form: the two forms differ by e^-20.
+      const double form = std::fabs(x - 20) < 1e-4 ? std::exp(-20.0) : 0;
+      g_bound[i] = std::fabs(static_cast<double>(a.f({h}))) * (kU * std::fabs(x) + form) + 2 * kU * std::fabs(g_ref[i]) + kTiny;
+      beta_bound[i] = 6.06 * kU * beta_ref[i] + 1.2e-38;
+    }
+  for (int threads : kThreadCounts) {
+    TestQueue queue(threads);
+    gated_delta_gates(queue, args);
+    EXPECT_TRUE(within(g, g_ref, g_bound)) << "g";
+    EXPECT_TRUE(within(beta, beta_ref, beta_bound)) << "beta";
+    EXPECT_TRUE(g.gaps_intact() && beta.gaps_intact() && ab.gaps_intact());
+  }
+
+  // A row alone gives the same bits.
+  const Owned g_row(DType::F32, {1, kHeads}), beta_row(DType::F32, {1, kHeads});
+  GatedDeltaGatesArgs row{args.alpha.slice(30, 1), args.b.slice(30, 1), dt_bias, a, g_row, beta_row};
+  TestQueue queue;
+  gated_delta_gates(queue, row);
+  EXPECT_TRUE(same_bits(g_row, g.t().slice(30, 1)) && same_bits(beta_row, beta.t().slice(30, 1)));
+}
+
+TEST(GatedDeltaGates, WrongArgumentsAreNamed) {
+  float x[16] = {};
+  const GatedDeltaGatesArgs good{make_f32(x, {2, 3}), make_f32(x, {2, 3}), make_f32(x, {3}),
+                                 make_f32(x, {3}),    make_f32(x, {2, 3}), make_f32(x, {2, 3})};
+  const auto refused = [&](const char* argument, Tensor GatedDeltaGatesArgs::*tensor) {
+    GatedDeltaGatesArgs args = good;
+    args.*tensor = make_f32(x, {2, 4});
+    if (tensor == &GatedDeltaGatesArgs::alpha) args.alpha.dtype = DType::I32;
+    TestQueue queue;
+    return argument_refused([&] { gated_delta_gates(queue, args); }, "gated_delta_gates", argument);
+  };
+  EXPECT_TRUE(refused("alpha", &GatedDeltaGatesArgs::alpha));
+  EXPECT_TRUE(refused("b is", &GatedDeltaGatesArgs::b));
+  EXPECT_TRUE(refused("dt_bias", &GatedDeltaGatesArgs::dt_bias));
+  EXPECT_TRUE(refused("a is", &GatedDeltaGatesArgs::a));
+  EXPECT_TRUE(refused("g is", &GatedDeltaGatesArgs::g));
+  EXPECT_TRUE(refused("beta is", &GatedDeltaGatesArgs::beta));
+}
+
+}  // namespace
+}  // namespace strata::test

@@ -1,0 +1,214 @@
+#include "ops/qsa_pool/qsa_pool.h"
+
+#include "support/ops_test.h"
+
+namespace strata::test {
+namespace {
+
+RopeFrequencies rope_of(int dims, RopePairs pairs = RopePairs::HalfSplit, double factor = 1) {
+  RopeParams params;
+  params.rotary_dims = dims;
+  params.pairs = pairs;
+  params.base = 1e4;
+  params.scaling = RopeScaling::Yarn;
+  params.factor = factor;
+  params.original_context = 4096;
+  return RopeFrequencies(params);
+}
+
+// The raw keys of one sequence, and the state of its blocks. Blocks never written stay canaries.
+struct Sequence {
+  Sequence(int64_t positions, int64_t ratio, int64_t width, const RopeFrequencies& frequencies, Random& random)
+      : rope(&frequencies),
+        raw(random_f32({positions, width}, random, -2, 2, {3})),
+        weight(random_f32({width}, random, 0.5f, 2)),
+        tail(DType::F32, {ratio, width}, {1}),
+        pooled(DType::F32, {positions / ratio + 1, width}, {2}) {}
+  QsaPoolArgs args(int64_t first, int64_t rows) const {
+    return {.raw = raw.t().slice(first, rows), .first = first, .tail = tail, .weight = weight, .rope = rope, .pooled = pooled};
+  }
+  const RopeFrequencies* rope;
+  Owned raw, weight, tail, pooled;
+};
+
+// Bound of one pooled key, u the unit roundoff:
+//   mean     e_i = gamma(ratio) · sum |raw| / ratio: ratio - 1 sums, one division
+//   norm     y = m w / root, root = sqrt(mean(m²) + eps). The root is a norm of m, so it moves by at most
+//            r = sqrt(mean(e²)): |dy_i| <= |w_i| (e_i + |m_i| r / root) / (root - r), and the relative error of norm_test
+//   rotate   each of cos and sin is m-scaled and rounded twice, then two products and a sum
+std::vector<double> block_bound(const QsaPoolArgs& args, int64_t block) {
+  const int64_t width = args.raw.extent(1), ratio = args.tail.extent(0), half = args.rope->rotary_dims() / 2;
+  std::vector<double> mean, off, key, limit;
+  double squares = 0, off_squares = 0;
+  for (int64_t i = 0; i < width; ++i) {
+    double sum = 0, magnitude = 0;
+    for (int64_t p = block * ratio; p < (block + 1) * ratio; ++p) {
+      const double value = p < args.first ? args.tail.row<float>(p % ratio)[i] : args.raw.row<float>(p - args.first)[i];
+      sum += value;
+      magnitude += std::fabs(value);
+    }
+    mean.push_back(sum / static_cast<double>(ratio));
+    off.push_back(gamma(static_cast<double>(ratio)) * magnitude / static_cast<double>(ratio));
+    squares += mean.back() * mean.back() / static_cast<double>(width);
+    off_squares += off.back() * off.back() / static_cast<double>(width);
+  }
+  const double root = std::sqrt(squares + double{args.eps}), r = std::sqrt(off_squares);
+  const double roundings = gamma((dot_roundings(width) + 2) / 2 + 4);
+  for (size_t i = 0; i < mean.size(); ++i) {
+    const double w = std::fabs(double{args.weight.f32()[i]});
+    key.push_back(std::fabs(mean[i]) / root * w);
+    const double moved = w * (off[i] + std::fabs(mean[i]) * r / root) / (root - r);
+    limit.push_back(moved + roundings * (key.back() + moved));
+  }
+  for (int64_t j = 0; j < half; ++j) {
+    const bool split = args.rope->pairs == RopePairs::HalfSplit;
+    const auto first = static_cast<size_t>(split ? j : 2 * j), second = static_cast<size_t>(split ? j + half : 2 * j + 1);
+    const float angle = static_cast<float>(block * ratio) * args.rope->frequency[static_cast<size_t>(j)];
+    const double m = args.rope->magnitude;
+    const double c = m * std::fabs(std::cos(double{angle})), s = m * std::fabs(std::sin(double{angle}));
+    const double a = key[first] + limit[first], b = key[second] + limit[second];
+    const double da = limit[first], db = limit[second];
+    limit[first] = c * da + s * db + gamma(4) * (a * c + b * s) + 1e-14;
+    limit[second] = s * da + c * db + gamma(4) * (a * s + b * c) + 1e-14;
+  }
+  return limit;
+}
+
+// Runs one call and checks every block it completes, and that no other row of `pooled` changes.
+void pool_and_check(Queue& queue, const Sequence& sequence, int64_t first, int64_t rows) {
+  const QsaPoolArgs args = sequence.args(first, rows);
+  const int64_t width = args.raw.extent(1), ratio = args.tail.extent(0);
+  const int64_t begin = first / ratio, end = (first + rows) / ratio;
+  std::vector<double> expected(static_cast<size_t>((end - begin) * width)), bound;
+  qsa_pool_oracle(args, expected.data());
+  for (int64_t block = begin; block < end; ++block)
+    for (double limit : block_bound(args, block)) bound.push_back(limit);
+  const Owned before = clone(args.pooled);
+  qsa_pool(queue, args);
+  for (int64_t block = 0; block < args.pooled.extent(0); ++block)
+    if (block < begin || block >= end) {
+      ASSERT_TRUE(same_bits(args.pooled.slice(block, 1), before.t().slice(block, 1))) << "block " << block;
+    }
+  if (end > begin) {
+    ASSERT_TRUE(within(args.pooled.slice(begin, end - begin), expected, bound)) << "from " << first;
+  }
+  for (int64_t p = end * ratio; p < first + rows; ++p)
+    ASSERT_TRUE(same_bits(args.tail.slice(p % ratio, 1), sequence.raw.t().slice(p, 1))) << "position " << p;
+  ASSERT_TRUE(sequence.pooled.gaps_intact() && sequence.tail.gaps_intact());
+}
+
+TEST(QsaPool, StaysInItsBound) {
+  Random random(1);
+  TestQueue queue;
+  for (int64_t ratio : {1, 2, 4, 5})
+    for (const auto& [width, dims] : {std::pair{2, 2}, std::pair{17, 6}, std::pair{32, 32}, std::pair{128, 64}})
+      for (RopePairs pairs : {RopePairs::HalfSplit, RopePairs::Adjacent})
+        for (double factor : {1.0, 2.0}) {
+          const RopeFrequencies rope = rope_of(dims, pairs, factor);
+          const Sequence sequence(43, ratio, width, rope, random);
+          int64_t first = 0;
+          for (int64_t rows : {1, 2, 7, 33}) {  // 43 positions in calls of every alignment
+            pool_and_check(queue, sequence, first, rows);
+            first += rows;
+          }
+        }
+}
+
+TEST(QsaPool, AnySplitIntoCallsAndAnyThreadCountGiveTheSameBits) {
+  Random random(2);
+  const RopeFrequencies rope = rope_of(8);
+  const Sequence sequence(61, 4, 20, rope, random);
+  TestQueue one(1);
+  qsa_pool(one, sequence.args(0, 61));
+  for (int threads : kThreadCounts)
+    for (int64_t step : {1, 2, 3, 4, 5, 7, 16}) {
+      TestQueue queue(threads);
+      const Owned tail(DType::F32, {4, 20}), pooled(DType::F32, {16, 20});
+      for (int64_t first = 0; first < 61; first += step) {
+        QsaPoolArgs args = sequence.args(first, std::min(step, 61 - first));
+        args.tail = tail;
+        args.pooled = pooled;
+        qsa_pool(queue, args);
+      }
+      EXPECT_TRUE(same_bits(pooled.t().slice(0, 15), sequence.pooled.t().slice(0, 15))) << "step " << step;
+      EXPECT_TRUE(all_canary(pooled.t().slice(15, 1)));  // 61 positions: one cell of block 15
+      EXPECT_TRUE(same_bits(tail.t().slice(0, 1), sequence.raw.t().slice(60, 1)));
+    }
+}
+
+// Block 0 does not rotate. A mean of 2 in one of 16 dims has a root of 1/2: four times the weight.
+TEST(QsaPool, TheFirstBlockIsExactForPowersOfTwo) {
+  Random random(3);
+  TestQueue queue;
+  const RopeFrequencies rope = rope_of(16);
+  for (int64_t dim = 0; dim < 16; ++dim) {
+    const Sequence sequence(4, 4, 16, rope, random);
+    for (int64_t p = 0; p < 4; ++p)
+      for (int64_t i = 0; i < 16; ++i) sequence.raw.f({p, i}) = i == dim ? static_cast<float>(2 * p - 1) : 0.0f;  // mean 2
+    QsaPoolArgs args = sequence.args(0, 4);
+    args.eps = 0x1p-100f;
+    qsa_pool(queue, args);
+    for (int64_t i = 0; i < 16; ++i)
+      EXPECT_EQ(sequence.pooled.f({0, i}), i == dim ? 4 * sequence.weight.f({i}) : 0.0f) << dim << " " << i;
+  }
+}
+
+// Mean, then norm, then the rotation by the position of the block's first cell: with equal raw keys, a block is block 0
+// turned by the angle b · ratio · frequency.
+TEST(QsaPool, ABlockTurnsWithItsFirstPosition) {
+  Random random(4);
+  TestQueue queue;
+  const RopeFrequencies rope = rope_of(2);
+  const Sequence sequence(40, 4, 2, rope, random);
+  for (int64_t p = 0; p < 40; ++p)
+    for (int64_t i = 0; i < 2; ++i) sequence.raw.f({p, i}) = sequence.raw.f({0, i});
+  qsa_pool(queue, sequence.args(0, 40));
+  const double x = sequence.pooled.f({0, 0}), y = sequence.pooled.f({0, 1});
+  for (int64_t block = 0; block < 10; ++block) {
+    const double angle = 4.0 * static_cast<double>(block);  // the frequency of the only pair is 1
+    // Block 0 is unrotated, so x and y are the same keys; the rotation rounds cosine or sine, a product and the sum.
+    const double limit = gamma(3) * (std::fabs(x) + std::fabs(y));
+    EXPECT_NEAR(sequence.pooled.f({block, 0}), x * std::cos(angle) - y * std::sin(angle), limit);
+    EXPECT_NEAR(sequence.pooled.f({block, 1}), x * std::sin(angle) + y * std::cos(angle), limit);
+  }
+}
+
+TEST(QsaPool, NanStaysInItsBlock) {
+  Random random(5);
+  TestQueue queue;
+  const RopeFrequencies rope = rope_of(4);
+  const Sequence sequence(12, 4, 8, rope, random);
+  sequence.raw.f({6, 7}) = NAN;
+  qsa_pool(queue, sequence.args(0, 12));
+  for (int64_t block = 0; block < 3; ++block)
+    for (int64_t i = 0; i < 8; ++i) EXPECT_EQ(std::isnan(sequence.pooled.f({block, i})), block == 1);
+}
+
+TEST(QsaPool, WrongArgumentsAreNamed) {
+  Random random(6);
+  TestQueue queue;
+  const RopeFrequencies rope = rope_of(8), wide_rope = rope_of(10);
+  const Sequence sequence(8, 4, 8, rope, random);
+  auto refused = [&](const char* argument, auto change) {
+    QsaPoolArgs args = sequence.args(0, 8);
+    change(args);
+    return argument_refused([&] { qsa_pool(queue, args); }, "qsa_pool", argument);
+  };
+  const Owned flat(DType::F32, {8}), narrow(DType::F32, {4, 7}), ints(DType::I32, {8, 8}), none(DType::F32, {0, 8}),
+      one_block(DType::F32, {1, 8}), long_weight(DType::F32, {9});
+  EXPECT_TRUE(refused("raw", [&](QsaPoolArgs& args) { args.raw = flat; }));
+  EXPECT_TRUE(refused("raw", [&](QsaPoolArgs& args) { args.raw = ints; }));
+  EXPECT_TRUE(refused("tail", [&](QsaPoolArgs& args) { args.tail = narrow; }));
+  EXPECT_TRUE(refused("ratio", [&](QsaPoolArgs& args) { args.tail = none; }));
+  EXPECT_TRUE(refused("weight", [&](QsaPoolArgs& args) { args.weight = long_weight; }));
+  EXPECT_TRUE(refused("pooled", [&](QsaPoolArgs& args) { args.pooled = narrow; }));
+  EXPECT_TRUE(refused("blocks", [&](QsaPoolArgs& args) { args.pooled = one_block; }));
+  EXPECT_TRUE(refused("positions", [&](QsaPoolArgs& args) { args.first = 8; }));
+  EXPECT_TRUE(refused("positions", [&](QsaPoolArgs& args) { args.first = -1; }));
+  EXPECT_TRUE(refused("rotary dims", [&](QsaPoolArgs& args) { args.rope = &wide_rope; }));
+  EXPECT_TRUE(refused("rotary dims", [&](QsaPoolArgs& args) { args.rope = nullptr; }));
+  EXPECT_TRUE(all_canary(sequence.pooled) && all_canary(sequence.tail));
+}
+
+}  // namespace
+}  // namespace strata::test

@@ -1,0 +1,260 @@
+#include "ops/rope/rope.h"
+
+#include <limits>
+
+#include "support/ops_test.h"
+
+namespace strata::test {
+namespace {
+
+RopeParams yarn(int dims, double base, double context, double factor) {
+  RopeParams params;
+  params.rotary_dims = dims;
+  params.base = base;
+  params.scaling = RopeScaling::Yarn;
+  params.factor = factor;
+  params.original_context = context;
+  return params;
+}
+
+// One rounding to f32 of a float64 value; the second term is room for the last bits of pow and log.
+void expect_frequencies(const RopeParams& params) {
+  const RopeFrequencies rope(params);
+  std::vector<double> expected(static_cast<size_t>(params.rotary_dims) / 2);
+  const double magnitude = rope_frequencies_oracle(params, expected.data());
+  ASSERT_EQ(rope.rotary_dims(), params.rotary_dims);
+  ASSERT_EQ(rope.pairs, params.pairs);
+  for (size_t j = 0; j < expected.size(); ++j)
+    EXPECT_LE(std::fabs(double{rope.frequency[j]} - expected[j]), (kU + 1e-13) * expected[j]) << "pair " << j;
+  EXPECT_LE(std::fabs(double{rope.magnitude} - magnitude), (kU + 1e-13) * magnitude);
+}
+
+TEST(RopeFrequencies, FollowTheFormulas) {
+  for (int dims : {2, 6, 64, 128}) {
+    RopeParams plain;
+    plain.rotary_dims = dims;
+    for (double base : {10000.0, 5e5, 1e7}) {
+      plain.base = base;
+      plain.scaling = RopeScaling::None;
+      expect_frequencies(plain);
+      plain.scaling = RopeScaling::Linear;
+      plain.factor = 4;
+      expect_frequencies(plain);
+      for (double factor : {1.0, 2.0, 3.7, 40.0})
+        for (double context : {64.0, 32768.0, 262144.0}) expect_frequencies(yarn(dims, base, context, factor));
+    }
+  }
+}
+
+TEST(RopeFrequencies, PairFactorsDivideBeforeTheScaling) {
+  for (RopeScaling scaling : {RopeScaling::None, RopeScaling::Linear, RopeScaling::Yarn}) {
+    RopeParams params = yarn(16, 5e5, 8192, 2);
+    params.scaling = scaling;
+    params.pair_factors = {1, 1, 1.5f, 2, 3, 5, 8, 8};
+    expect_frequencies(params);
+    RopeParams without = params;
+    without.pair_factors.clear();
+    const RopeFrequencies with(params), plain(without);
+    for (size_t j : {0, 1, 3, 6, 7})  // powers of two divide exactly
+      EXPECT_EQ(with.frequency[j], plain.frequency[j] / params.pair_factors[j]);
+  }
+}
+
+TEST(RopeFrequencies, LinearDividesTheAngleAndLeavesTheMagnitude) {
+  RopeParams params;
+  params.rotary_dims = 8;
+  const RopeFrequencies plain(params);
+  params.scaling = RopeScaling::Linear;
+  params.factor = 4;
+  const RopeFrequencies linear(params);
+  for (size_t j = 0; j < 4; ++j) EXPECT_EQ(linear.frequency[j], plain.frequency[j] / 4);
+  EXPECT_EQ(linear.magnitude, 1.0f);
+  EXPECT_EQ(plain.magnitude, 1.0f);
+  EXPECT_EQ(plain.frequency[0], 1.0f);
+}
+
+// Published models: pairs up to `low` keep their frequency, pairs from `high` on are slowed by the factor.
+TEST(RopeFrequencies, YarnOfPublishedModels) {
+  struct Row {
+    int dims;
+    double base, context;
+    size_t low, high;
+  };
+  for (const Row& row : {Row{64, 1e7, 262144, 14, 22}, Row{128, 1e6, 32768, 23, 40}})
+    for (const auto& [factor, magnitude] : {std::pair{2.0f, 1.0693}, std::pair{4.0f, 1.1386}}) {
+      RopeParams params = yarn(row.dims, row.base, row.context, factor);
+      expect_frequencies(params);
+      const RopeFrequencies scaled(params);
+      params.scaling = RopeScaling::None;
+      const RopeFrequencies plain(params);
+      EXPECT_NEAR(scaled.magnitude, magnitude, 5e-5);  // the table has four decimals
+      for (size_t j = 0; j < scaled.frequency.size(); ++j) {
+        const float kept = plain.frequency[j], slowed = plain.frequency[j] / factor;
+        EXPECT_EQ(scaled.frequency[j] == kept, j <= row.low) << "pair " << j;
+        EXPECT_EQ(scaled.frequency[j] == slowed, j >= row.high) << "pair " << j;
+        EXPECT_TRUE(scaled.frequency[j] <= kept && scaled.frequency[j] >= slowed) << "pair " << j;
+      }
+    }
+}
+
+TEST(RopeFrequencies, YarnSwitches) {
+  RopeParams params = yarn(64, 1e7, 262144, 2);
+  params.attention_factor = 1.25;
+  EXPECT_EQ(RopeFrequencies(params).magnitude, 1.25f);
+  params.attention_factor = 0;
+  params.ext = 0;  // plain interpolation
+  const RopeFrequencies interpolated(params);
+  EXPECT_EQ(interpolated.magnitude, 1.0f);
+  params.scaling = RopeScaling::Linear;
+  EXPECT_EQ(interpolated.frequency, RopeFrequencies(params).frequency);
+  params = yarn(64, 1e7, 262144, 2);
+  params.ext = 0.5;
+  params.beta_fast = 20;
+  params.beta_slow = 2;
+  expect_frequencies(params);
+  EXPECT_EQ(RopeFrequencies(yarn(64, 1e7, 262144, 1)).magnitude, 1.0f);
+}
+
+TEST(RopeFrequencies, ImpossibleValuesAreRefused) {
+  auto refused = [](const char* word, auto change) {
+    RopeParams params = yarn(8, 1e4, 4096, 2);
+    change(params);
+    return argument_refused([&] { RopeFrequencies rope(params); }, "rope", word);
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(refused("rotary dims", [](RopeParams& params) { params.rotary_dims = 0; }));
+  EXPECT_TRUE(refused("rotary dims", [](RopeParams& params) { params.rotary_dims = 7; }));
+  EXPECT_TRUE(refused("rotary dims", [](RopeParams& params) { params.rotary_dims = -8; }));
+  EXPECT_TRUE(refused("base", [](RopeParams& params) { params.base = 0; }));
+  EXPECT_TRUE(refused("base", [&](RopeParams& params) { params.base = nan; }));
+  EXPECT_TRUE(refused("factor", [](RopeParams& params) { params.factor = 0; }));
+  EXPECT_TRUE(refused("factor", [&](RopeParams& params) { params.factor = inf; }));
+  EXPECT_TRUE(refused("context", [](RopeParams& params) { params.original_context = 0; }));
+  EXPECT_TRUE(refused("context", [&](RopeParams& params) { params.original_context = nan; }));
+  EXPECT_TRUE(refused("pair", [](RopeParams& params) { params.pair_factors = {1, 1, 1}; }));
+}
+
+// The angle is the f32 product by definition. Cosine and sine are rounded once, the product with m once more.
+TEST(RopeFrequencies, AnglesOfPositions) {
+  for (const RopeParams& params : {yarn(64, 1e7, 262144, 2), yarn(128, 1e6, 32768, 4)}) {
+    const RopeFrequencies rope(params);
+    const size_t half = rope.frequency.size();
+    std::vector<float> cosine(half), sine(half);
+    for (int64_t position : {0, 1, 63, 4097, 262143, 524287, 1048575}) {
+      rope.angles(position, cosine.data(), sine.data());
+      for (size_t j = 0; j < half; ++j) {
+        const float angle = static_cast<float>(position) * rope.frequency[j];
+        const double m = rope.magnitude, c = m * std::cos(double{angle}), s = m * std::sin(double{angle});
+        EXPECT_LE(std::fabs(cosine[j] - c), gamma(2) * std::fabs(c) + 1e-15) << position << " " << j;
+        EXPECT_LE(std::fabs(sine[j] - s), gamma(2) * std::fabs(s) + 1e-15) << position << " " << j;
+      }
+    }
+    rope.angles(0, cosine.data(), sine.data());
+    for (size_t j = 0; j < half; ++j) EXPECT_TRUE(cosine[j] == rope.magnitude && sine[j] == 0.0f);
+  }
+}
+
+// Two products and a sum: gamma(2) of their magnitudes. Dims past the rotary ones must keep their bits.
+std::vector<double> bound(const RopeArgs& args, const Tensor& before) {
+  const int64_t half = args.cos.extent(1), dim = before.extent(2);
+  std::vector<double> bounds;
+  for (int64_t t = 0; t < before.extent(0); ++t)
+    for (int64_t h = 0; h < before.extent(1); ++h) {
+      const float* x = before[t].row<float>(h);
+      std::vector<double> limits(static_cast<size_t>(dim), 0.0);
+      for (int64_t j = 0; j < half; ++j) {
+        const bool split = args.pairs == RopePairs::HalfSplit;
+        const int64_t first = split ? j : 2 * j, second = split ? j + half : 2 * j + 1;
+        const double c = std::fabs(args.cos.row<float>(t)[j]), s = std::fabs(args.sin.row<float>(t)[j]);
+        const double a = std::fabs(x[first]), b = std::fabs(x[second]);
+        limits[static_cast<size_t>(first)] = gamma(2) * (a * c + b * s) + 3 * kTiny;
+        limits[static_cast<size_t>(second)] = gamma(2) * (a * s + b * c) + 3 * kTiny;
+      }
+      bounds.insert(bounds.end(), limits.begin(), limits.end());
+    }
+  return bounds;
+}
+
+TEST(Rope, StaysInItsBound) {
+  Random random(1);
+  TestQueue queue(2);
+  for (RopePairs pairs : {RopePairs::HalfSplit, RopePairs::Adjacent})
+    for (int64_t rows : {1, 2, 7, 33})
+      for (int64_t heads : {1, 3})
+        for (const auto& [dim, dims] : {std::pair{2, 2}, std::pair{17, 6}, std::pair{64, 64}, std::pair{320, 64}}) {
+          const Owned x = random_f32({rows, heads, dim}, random, -2, 2, {5, 3});
+          const Owned before = clone(x);
+          const Owned cosine = random_f32({rows, dims / 2}, random, -1.1f, 1.1f, {2});
+          const Owned sine = random_f32({rows, dims / 2}, random, -1.1f, 1.1f, {1});
+          const RopeArgs args{.x = x, .cos = cosine, .sin = sine, .pairs = pairs};
+          std::vector<double> expected(static_cast<size_t>(x.t().elements()));
+          rope_oracle(args, expected.data());
+          rope(queue, args);
+          ASSERT_TRUE(within(x, expected, bound(args, before))) << rows << " " << heads << " " << dim;
+          ASSERT_TRUE(x.gaps_intact());
+        }
+}
+
+TEST(Rope, AQuarterTurnShowsTheLayoutOfPairs) {
+  TestQueue queue;
+  const Owned cosine(DType::F32, {1, 3}), sine(DType::F32, {1, 3});
+  assign<float>(cosine, {0, 0, 0});
+  assign<float>(sine, {1, 1, 1});
+  const std::vector<float> values{1, 2, 3, 4, 5, 6, 7};
+  const Owned split(DType::F32, {1, 1, 7}), adjacent(DType::F32, {1, 1, 7});
+  assign(split.t(), values);
+  assign(adjacent.t(), values);
+  rope(queue, {.x = split, .cos = cosine, .sin = sine, .pairs = RopePairs::HalfSplit});
+  rope(queue, {.x = adjacent, .cos = cosine, .sin = sine, .pairs = RopePairs::Adjacent});
+  EXPECT_EQ(packed(split), (std::vector<float>{-4, -5, -6, 1, 2, 3, 7}));
+  EXPECT_EQ(packed(adjacent), (std::vector<float>{-2, 1, -4, 3, -6, 5, 7}));
+}
+
+TEST(Rope, ARowHasTheSameBitsAloneAndForAnyThreadCount) {
+  Random random(2);
+  const Owned source = random_f32({33, 2, 80}, random), cosine = random_f32({33, 20}, random),
+              sine = random_f32({33, 20}, random);
+  const Owned y = clone(source);
+  TestQueue one(1);
+  rope(one, {.x = y, .cos = cosine, .sin = sine});
+  for (int threads : kThreadCounts) {
+    TestQueue queue(threads);
+    const Owned batch = clone(source), single = clone(source);
+    rope(queue, {.x = batch, .cos = cosine, .sin = sine});
+    for (int64_t t = 0; t < 33; ++t)
+      rope(queue, {.x = single.t().slice(t, 1), .cos = cosine.t().slice(t, 1), .sin = sine.t().slice(t, 1)});
+    EXPECT_TRUE(same_bits(batch, y));
+    EXPECT_TRUE(same_bits(single, y));
+  }
+}
+
+TEST(Rope, NanStaysInItsPair) {
+  Random random(3);
+  TestQueue queue;
+  const Owned x = random_f32({1, 1, 8}, random), cosine = random_f32({1, 3}, random), sine = random_f32({1, 3}, random);
+  x.f({0, 0, 1}) = NAN;
+  x.f({0, 0, 7}) = NAN;
+  rope(queue, {.x = x, .cos = cosine, .sin = sine});
+  for (int64_t i = 0; i < 8; ++i) EXPECT_EQ(std::isnan(x.f({0, 0, i})), i == 1 || i == 4 || i == 7);
+}
+
+TEST(Rope, WrongArgumentsAreNamed) {
+  Random random(4);
+  TestQueue queue;
+  const Owned x = random_f32({2, 3, 8}, random), cosine = random_f32({2, 4}, random), sine = random_f32({2, 4}, random);
+  const Owned before = clone(x);
+  const Owned flat(DType::F32, {2, 8}), ints(DType::I32, {2, 3, 8}), wide(DType::F32, {2, 5}), tall(DType::F32, {3, 4});
+  auto refused = [&](const char* argument, const RopeArgs& args) {
+    return argument_refused([&] { rope(queue, args); }, "rope", argument);
+  };
+  EXPECT_TRUE(refused("x", {.x = flat, .cos = cosine, .sin = sine}));
+  EXPECT_TRUE(refused("x", {.x = ints, .cos = cosine, .sin = sine}));
+  EXPECT_TRUE(refused("cos", {.x = x, .cos = tall, .sin = sine}));
+  EXPECT_TRUE(refused("sin", {.x = x, .cos = cosine, .sin = wide}));
+  EXPECT_TRUE(refused("sin", {.x = x, .cos = cosine, .sin = {}}));
+  EXPECT_TRUE(refused("10 rotary dims", {.x = x, .cos = wide, .sin = wide}));
+  EXPECT_TRUE(same_bits(x, before));
+}
+
+}  // namespace
+}  // namespace strata::test
