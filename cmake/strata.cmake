@@ -3,6 +3,9 @@
 # -ffp-contract=off: the same bits for one row as for many must not hang on where a compiler fuses a multiply-add.
 # -fno-math-errno, -fno-trapping-math: let loops with sqrt and comparisons vectorise; results do not change.
 set(STRATA_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  list(APPEND STRATA_WARNINGS -Wno-restrict)  # GCC 12 reports "a" + std::string (its bug 105651)
+endif()
 add_compile_options(-ffp-contract=off -fno-math-errno -fno-trapping-math)
 if(STRATA_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)

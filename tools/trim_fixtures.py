@@ -90,7 +90,45 @@ def gdn(source):
     write_safetensors(OUTPUT / "kernels" / "gdn_small.safetensors", small)
 
 
-GROUPS = {"attn": attn, "gdn": gdn}
+# One checkpoint per family, chosen for what it covers: rope_freqs, tied head, experts without normalisation beside a
+# dense layer, uneven delta-net heads and layer pattern, two n-gram modules with pruning.
+CHECKPOINTS = ("llama_rope3", "qwen3_tied", "qwen3_moe_nonorm", "qwen3_next", "qwen3_5_uneven", "qwen3_5_moe",
+               "qwen4_exp_ple2_sparse")
+
+
+def kept(name):
+    """Prompts of 65 tokens with hidden states, and of 397 with pruning."""
+    prefix, _, rest = name.partition(".")
+    if prefix == "T65":
+        wide = rest.startswith("hidden.") and int(rest[7:]) not in (1, 4, 8)
+        return rest in ("input_ids", "logits", "greedy_ids", "logits_f64", "final_hidden") or (
+            rest.startswith("hidden.") and not wide) or rest.endswith((".qsa_mask", ".qsa_gap", ".ple_out"))
+    return prefix == "T397" and (rest in ("input_ids", "logits", "greedy_ids") or rest.endswith(("_mask", "qsa_gap"))
+                                 and "greedy" not in rest)
+
+
+def hf(source):
+    for name in CHECKPOINTS:
+        folder, target = source / "hf" / name, OUTPUT / "hf" / name
+        for file in ("expected.safetensors", "expected_f64.safetensors"):
+            if (folder / file).exists():
+                full = read_safetensors(folder / file)
+                small = {key: array for key, array in full.items() if kept(key)}
+                if small:
+                    write_safetensors(target / file, small)
+        for file in ("config.json", "model.safetensors"):
+            target.mkdir(parents=True, exist_ok=True)
+            (target / file).write_bytes((folder / file).read_bytes())
+
+
+def peer(source):
+    for file in ("qwen3next.gguf", "qwen3next.expected.safetensors"):
+        target = OUTPUT / "gguf-peer" / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((source / "gguf-peer" / file).read_bytes())
+
+
+GROUPS = {"attn": attn, "gdn": gdn, "hf": hf, "peer": peer}
 
 
 def main():

@@ -17,6 +17,12 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  // Items that make a share worth handing to another thread, given the elementary operations of one item.
+  static int64_t grain_of(int64_t operations) {
+    constexpr int64_t kWorthSharing = 32768;  // about 10 us, twice what waking a thread costs
+    return operations >= kWorthSharing ? 1 : kWorthSharing / (operations < 1 ? 1 : operations);
+  }
+
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Calls body(begin, end, thread) once per non-empty share of [0, items); returns when all are done. Shares hold whole

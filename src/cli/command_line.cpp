@@ -33,6 +33,7 @@ std::vector<std::string> cli11_names(const SettingSpec& spec) {
   std::vector<std::string> names;
   for (std::string& flag : flag_names(spec))
     if (known_to_cli11(flag)) names.push_back(std::move(flag));
+  if (names.empty()) names = flag_names({.name = spec.name});
   return names;
 }
 

@@ -7,6 +7,7 @@ namespace strata::cli {
 
 Command completion_command();
 Command config_command();
+Command convert_command();
 Command devices_command();
 Command generate_command();
 Command tokenize_command();

@@ -17,8 +17,7 @@ EncodeRow find_encoder(DType type) {
 }  // namespace
 
 DecodeRow decoder(DType type) {
-  for (auto family :
-       {plain_decoder, simple_decoder, codebook_decoder, k_decoder, lattice_decoder, ternary_decoder})
+  for (auto family : {plain_decoder, simple_decoder, codebook_decoder, k_decoder, lattice_decoder, ternary_decoder})
     if (DecodeRow row = family(type)) return row;
   throw Error(ErrorKind::Argument, "no decoder for dtype id " + std::to_string(static_cast<uint32_t>(type)), "decoder");
 }
@@ -30,8 +29,8 @@ EncodeRow encoder(DType type) {
   std::string known;
   for (const DTypeInfo& entry : all_dtypes())
     if (has_encoder(entry.type)) known += (known.empty() ? "" : ", ") + std::string(entry.name);
-  throw Error(ErrorKind::Argument,
-              "no encoder for " + std::string(to_string(type)) + "; types that have one: " + known, "encoder");
+  throw Error(ErrorKind::Argument, "no encoder for " + std::string(to_string(type)) + "; types that have one: " + known,
+              "encoder");
 }
 
 }  // namespace strata::gguf

@@ -14,7 +14,8 @@ inline unsigned even_signs(uint32_t seven) {
   return seven | (parity & 1u) << 7;
 }
 
-// Bit j of signs: element j is negative. The sign bit is set by arithmetic: random signs make branches miss half the time.
+// Bit j of signs: element j is negative. The sign bit is set by arithmetic: random signs make branches miss half the
+// time.
 template <size_t kColumns>
 inline void put_signed(const std::array<int8_t, kColumns>& row, unsigned signs, float scale, float* __restrict out) {
   for (size_t j = 0; j < kColumns; ++j) {

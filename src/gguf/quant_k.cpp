@@ -16,7 +16,9 @@ void q2_k(const uint8_t* __restrict block, float* __restrict out) {
 }
 
 // 6-bit scale of group g: low four bits in bytes 0..7, high two bits in bytes 8..11.
-int q3_k_scale(const uint8_t* c, int g) { return nibble(c[g % 8], g >= 8) | ((c[8 + g % 4] >> (2 * (g / 4))) & 3) << 4; }
+int q3_k_scale(const uint8_t* c, int g) {
+  return nibble(c[g % 8], g >= 8) | ((c[8 + g % 4] >> (2 * (g / 4))) & 3) << 4;
+}
 
 void q3_k(const uint8_t* __restrict block, float* __restrict out) {
   const float d = load_f16(block + 108);

@@ -1,7 +1,7 @@
 // Search for scales that minimise a weighted squared error; shared by the encoders.
 //
-// Every sum runs in eight lanes added in one fixed order, so that results do not hang on the instruction set. Inputs are
-// finite (see finite_or_limit) and n is a multiple of 8, at most 256.
+// Every sum runs in eight lanes added in one fixed order, so that results do not hang on the instruction set. Inputs
+// are finite (see finite_or_limit) and n is a multiple of 8, at most 256.
 #pragma once
 
 #include <cmath>
@@ -26,8 +26,8 @@ inline float clamp_round(float x, float low, float high) {
   return round_even(x);
 }
 
-// The f16 scale for magnitudes up to `largest` with `levels` steps: largest / levels to nearest, but never so small that
-// `largest` lies more than half a step beyond the last level (only a subnormal f16 is coarse enough for that).
+// The f16 scale for magnitudes up to `largest` with `levels` steps: largest / levels to nearest, but never so small
+// that `largest` lies more than half a step beyond the last level (only a subnormal f16 is coarse enough for that).
 // Saturates at the largest finite f16.
 uint16_t cover_f16(float largest, float levels);
 

@@ -13,8 +13,8 @@
 
 namespace strata::text {
 
-// Bytes behind a text in the printable byte alphabet, in which bytes 33-126, 161-172 and 174-255 stand for themselves as
-// code points and the others are U+0100, U+0101, ...; empty if a character is not in the alphabet.
+// Bytes behind a text in the printable byte alphabet, in which bytes 33-126, 161-172 and 174-255 stand for themselves
+// as code points and the others are U+0100, U+0101, ...; nothing if a character is not in the alphabet.
 std::optional<std::string> bytes_of_alphabet(std::string_view text);
 
 class Bpe {

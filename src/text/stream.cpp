@@ -36,7 +36,8 @@ std::string Utf8Stream::finish() {
 StopStrings::StopStrings(const std::vector<std::string>& stops) {
   for (size_t i = 0; i < stops.size(); ++i) {
     if (!matcher_.add(stops[i], static_cast<int32_t>(i))) {
-      throw Error(ErrorKind::Argument, fmt::format("stop strings of more than {} bytes", ByteMatcher::kMaxBytes), "stop");
+      const auto message = fmt::format("stop strings of more than {} bytes in all", ByteMatcher::kMaxBytes);
+      throw Error(ErrorKind::Argument, message, "stop");
     }
   }
   matcher_.build();

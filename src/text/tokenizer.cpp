@@ -88,15 +88,10 @@ class LiteralTokens {
 };
 
 PreTokenizer checked_pre(const Vocabulary& v) {
-  if (v.model != "gpt2") {
-    refuse("model", v.model.empty() ? "missing; Strata reads byte-level BPE ('gpt2')"
-                                    : fmt::format("'{}' is not supported; Strata reads byte-level BPE ('gpt2')", v.model));
-  }
+  const auto named = [](const std::string& value) { return value.empty() ? "missing" : fmt::format("'{}'", value); };
+  if (v.model != "gpt2") refuse("model", named(v.model) + "; Strata reads byte-level BPE ('gpt2') only");
   const auto pre = pre_tokenizer_from_name(v.pre);
-  if (!pre) {
-    constexpr const char* kKnown = "known are qwen2, qwen35, llama-bpe, gpt-2 and smollm";
-    refuse("pre", v.pre.empty() ? fmt::format("missing; {}", kKnown) : fmt::format("'{}' is unknown; {}", v.pre, kKnown));
-  }
+  if (!pre) refuse("pre", named(v.pre) + "; known are qwen2, qwen35, llama-bpe, gpt-2 and smollm");
   if (v.tokens.empty()) refuse("tokens", "missing or empty");
   if (v.tokens.size() > kMaxTokens) refuse("tokens", fmt::format("more than {} tokens", kMaxTokens));
   if (v.merges.size() > kMaxMerges) refuse("merges", fmt::format("more than {} merges", kMaxMerges));

@@ -33,7 +33,8 @@ std::vector<std::string_view> pre_split(PreTokenizer kind, std::string_view text
 
 class Tokenizer {
  public:
-  explicit Tokenizer(Vocabulary vocabulary);  // Error{Model} naming the key that is missing, unsupported or inconsistent
+  // Error{Model} naming the key that is missing, unsupported or inconsistent.
+  explicit Tokenizer(Vocabulary vocabulary);
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -42,6 +43,7 @@ class Tokenizer {
     bool add_special = true;     // BOS where the vocabulary asks for it, never twice
     bool parse_special = true;   // control tokens written as text become their id; user-defined ones always do
   };
+  // Linear in the text but for long pieces, O(n log n). Error{Argument} above 2 GiB; nothing else can fail.
   std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const;
   std::vector<int32_t> encode(std::string_view text) const { return encode(text, EncodeOptions{}); }
 
@@ -51,7 +53,7 @@ class Tokenizer {
 
   int32_t size() const;
   TokenType type(int32_t id) const;
-  std::optional<int32_t> id_of(std::string_view token_text) const;  // special tokens by their text
+  std::optional<int32_t> id_of(std::string_view token_text) const;  // control and user-defined tokens by their text
   bool ends_generation(int32_t id) const;                           // eos, eot, eom and the well-known end texts
   bool may_be_sampled(int32_t id) const;                            // false for unused (padding) tokens
   std::optional<int32_t> bos() const;

@@ -25,13 +25,13 @@ inline std::vector<double> unit_row(const Tensor& row, double scale) {
   return y;
 }
 
-// Bound of one head, by a recursion over tokens for each column s of the state (README of the operator). E is the 2-norm
-// of the column's error, u the unit roundoff, sums over the column in any order:
-//   k^, q^   relative error ek = (m/2 + 5) u, eq = (m/2 + 8) u: half of that of the sum of squares (m = dk/16 + 5 roundings
-//            in 16 lanes and their tree) and of the eps, then sqrt, division, factor; q^ has 1/sqrt(dk) as well
+// Bound of one head, by a recursion over tokens for each column s of the state (README of the operator). E is the
+// 2-norm of the column's error, u the unit roundoff, sums over the column in any order:
+//   k^, q^   relative errors ek = (m/2 + 5) u, eq = (m/2 + 8) u: half of that of the sum of squares (m = dk/16 + 5
+//            roundings in 16 lanes and their tree), eps, sqrt, division, factor; q^ has 1/sqrt(dk) as well
 //   decay    E <- a E + 5 u a|s| + 1.3e-38 |s|: exp is within 2 ulp = 4 u, one product; below 2^-126 it may be 0
 //   delta    D = beta ((dk u + ek) sum |s_i k_i| + 3 u |v - kv|)
-//   update   E <- E + |k| (D + (ek + u) |delta|) + u |s|: the old error passes through I - beta k k', which has norm <= 1
+//   update   E <- E + |k| (D + (ek + u) |delta|) + u |s|: the old error passes through I - beta k k', of norm <= 1
 //   output   |q| E + (dk u + eq) sum |s_i q_i|
 // The factor 1.01 covers products of errors, kTiny results below the normal range.
 inline void gated_delta_head_bound(const GatedDeltaArgs& args, int64_t h, int64_t key_head, GatedDeltaReference& ref) {

@@ -1,5 +1,5 @@
-// Constants of the n-gram embedding for synthetic models, as published checkpoints derive them. Files store the results;
-// an engine reads them and never derives them.
+// Constants of the n-gram embedding for synthetic models, as published checkpoints derive them. Files store the
+// results; an engine reads them and never derives them.
 #pragma once
 
 #include "base/random.h"
@@ -14,8 +14,8 @@ inline bool is_prime(uint64_t n) {
   return true;
 }
 
-// m_j = 2 (splitmix64(seed + 10007 module + golden (j + 1)) mod half) + 1, half = floor(floor((2^63 - 1) / vocabulary) / 2):
-// products with token ids stay below 2^63.
+// m_j = 2 (splitmix64(seed + 10007 module + golden (j + 1)) mod half) + 1, half = floor(floor((2^63 - 1) / vocabulary)
+// / 2): products with token ids stay below 2^63.
 inline std::vector<uint64_t> ngram_multipliers(uint64_t seed, uint64_t vocabulary, uint64_t module, size_t count) {
   constexpr uint64_t kGolden = 0x9E3779B97F4A7C15ull;
   const uint64_t half = ((uint64_t{1} << 63) - 1) / vocabulary / 2;

@@ -26,8 +26,8 @@ inline const std::vector<int> kThreadCounts{1, 2, 3};
 
 // Relative error of k roundings in a row.
 inline double gamma(double k) { return k * kU / (1 - k * kU); }
-// Longest way of a term through the 16-lane dot product of n terms (base/fmath.h): the product, the additions of its lane
-// (the first one, to 0, is exact), four of the tree.
+// Longest way of a term through the 16-lane dot product of n terms (base/fmath.h): the product, the additions of its
+// lane (the first one, to 0, is exact), four of the tree.
 inline double dot_roundings(int64_t n) { return static_cast<double>(n / 16 + 5); }
 
 // A queue with its own silent log.
@@ -78,6 +78,7 @@ class Owned {
 
   // Calls visit(start of row) for every row along the last axis, in order.
   static void for_each_row(const Tensor& tensor, const std::function<void(void*)>& visit) {
+    if (tensor.elements() == 0) return;
     if (tensor.rank == 1) return visit(tensor.data);
     for (int64_t i = 0; i < tensor.extent(0); ++i) for_each_row(tensor[i], visit);
   }

@@ -6,7 +6,7 @@ namespace strata {
 void attention_portable(Queue& queue, const AttentionArgs& args) {
   const int64_t heads = args.q.extent(1), dim = args.q.extent(2), group = heads / args.k.extent(1);
   const int64_t stride = args.k.extent(1) * dim;
-  queue.pool().run(args.q.extent(0) * heads, 1, [&](int64_t begin, int64_t end, int) {
+  queue.pool().run(args.q.extent(0) * heads, ThreadPool::grain_of(args.k.extent(0) * dim * 2), [&](int64_t begin, int64_t end, int) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t t = item / heads, h = item % heads, offset = h / group * dim;
       attend_row(args.q[t].row<const float>(h), args.k.f32() + offset, args.v.f32() + offset, stride, dim,

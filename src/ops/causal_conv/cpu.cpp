@@ -11,7 +11,7 @@ namespace strata {
 void causal_conv_portable(Queue& queue, const CausalConvArgs& args) {
   const int64_t rows = args.x.extent(0), channels = args.x.extent(1), width = args.kernel.extent(1);
   const int64_t past = args.history.extent(0);
-  queue.pool().run(channels, 64, [&](int64_t begin, int64_t end, int) {
+  queue.pool().run(channels, ThreadPool::grain_of((rows + 1) * (width + 8)), [&](int64_t begin, int64_t end, int) {
     const int64_t count = end - begin;
     std::vector<float> taps(static_cast<size_t>(width * count));  // [width, count]: a tap of all channels is contiguous
     for (int64_t c = 0; c < count; ++c)

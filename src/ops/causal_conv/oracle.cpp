@@ -1,7 +1,8 @@
+#include "ops/oracle.h"
+
 #include <cmath>
 
 #include "ops/causal_conv/causal_conv.h"
-#include "ops/oracle.h"
 
 namespace strata {
 

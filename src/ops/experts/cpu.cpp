@@ -56,7 +56,8 @@ void experts_portable(Queue& queue, const ExpertsArgs& args) {
   const int64_t count = args.gate.extent(0), inner = args.gate.extent(1);
   const Groups groups = group_by_expert(args);
   std::vector<float> activated(static_cast<size_t>(rows * k * inner)), parts(static_cast<size_t>(rows * k * hidden));
-  queue.pool().run(inner, 8, [&](int64_t begin, int64_t end, int) {
+  const int64_t pairs = rows * k;  // (row, slot)
+  queue.pool().run(inner, ThreadPool::grain_of(pairs * hidden * 2), [&](int64_t begin, int64_t end, int) {
     RowReader gate_rows(args.gate), up_rows(args.up);
     for (int64_t e = 0; e < count; ++e) {
       const int64_t first = groups.start[static_cast<size_t>(e)], last = groups.start[static_cast<size_t>(e) + 1];
@@ -74,7 +75,7 @@ void experts_portable(Queue& queue, const ExpertsArgs& args) {
       }
     }
   });
-  queue.pool().run(hidden, 8, [&](int64_t begin, int64_t end, int) {
+  queue.pool().run(hidden, ThreadPool::grain_of(pairs * inner), [&](int64_t begin, int64_t end, int) {
     RowReader down_rows(args.down);
     for (int64_t e = 0; e < count; ++e) {
       const int64_t first = groups.start[static_cast<size_t>(e)], last = groups.start[static_cast<size_t>(e) + 1];
@@ -90,7 +91,7 @@ void experts_portable(Queue& queue, const ExpertsArgs& args) {
       }
     }
   });
-  queue.pool().run(rows, 4, [&](int64_t begin, int64_t end, int) {
+  queue.pool().run(rows, ThreadPool::grain_of(k * hidden), [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t) {
       float* y = args.y.row<float>(t);
       std::fill(y, y + hidden, 0.0f);

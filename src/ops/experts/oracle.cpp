@@ -1,9 +1,10 @@
+#include "ops/oracle.h"
+
 #include <cmath>
 #include <vector>
 
 #include "gguf/quant.h"
 #include "ops/experts/experts.h"
-#include "ops/oracle.h"
 
 namespace strata {
 namespace {

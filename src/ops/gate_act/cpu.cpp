@@ -25,7 +25,7 @@ void gated_rows(const GateActArgs& args, Act act, int64_t begin, int64_t end) {
 }  // namespace
 
 void gate_act_portable(Queue& queue, const GateActArgs& args) {
-  queue.pool().run(args.y.extent(0) * args.y.extent(1), 4, [&](int64_t begin, int64_t end, int) {
+  queue.pool().run(args.y.extent(0) * args.y.extent(1), ThreadPool::grain_of(args.y.extent(2) * 8), [&](int64_t begin, int64_t end, int) {
     if (args.activation == Activation::Silu)
       gated_rows(args, silu_f32, begin, end);
     else
@@ -34,7 +34,7 @@ void gate_act_portable(Queue& queue, const GateActArgs& args) {
 }
 
 void residual_add_portable(Queue& queue, const Tensor& x, const Tensor& y) {
-  queue.pool().run(x.elements(), 4096, [&](int64_t begin, int64_t end, int) {
+  queue.pool().run(x.elements(), ThreadPool::grain_of(1), [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) x.f32()[i] += y.f32()[i];
   });
 }

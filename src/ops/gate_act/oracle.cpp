@@ -1,7 +1,8 @@
+#include "ops/oracle.h"
+
 #include <cmath>
 
 #include "ops/gate_act/gate_act.h"
-#include "ops/oracle.h"
 
 namespace strata {
 

@@ -48,7 +48,7 @@ void gated_delta_portable(Queue& queue, const GatedDeltaArgs& args) {
   const int64_t value_heads = args.v.extent(1), dv = args.v.extent(2), repeat = value_heads / key_heads;
   const float query_scale = 1.0f / std::sqrt(static_cast<float>(dk));
   std::vector<float> queries(static_cast<size_t>(rows * key_heads * dk)), keys(queries.size());
-  queue.pool().run(rows * key_heads, 8, [&](int64_t begin, int64_t end, int) {
+  queue.pool().run(rows * key_heads, ThreadPool::grain_of(4 * dk), [&](int64_t begin, int64_t end, int) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t t = item / key_heads, h = item % key_heads;
       l2_normalise(args.q[t].row<const float>(h), dk, query_scale, queries.data() + item * dk);
@@ -56,7 +56,7 @@ void gated_delta_portable(Queue& queue, const GatedDeltaArgs& args) {
     }
   });
   const int64_t slices = (dv + kColumnSlice - 1) / kColumnSlice;
-  queue.pool().run(value_heads * slices, 1, [&](int64_t begin, int64_t end, int) {
+  queue.pool().run(value_heads * slices, ThreadPool::grain_of(rows * dk * kColumnSlice * 4), [&](int64_t begin, int64_t end, int) {
     float delta[kColumnSlice];
     for (int64_t item = begin; item < end; ++item) {
       const int64_t h = item / slices, first = item % slices * kColumnSlice;

@@ -1,8 +1,9 @@
+#include "ops/oracle.h"
+
 #include <cmath>
 #include <vector>
 
 #include "ops/gated_delta/gated_delta.h"
-#include "ops/oracle.h"
 
 namespace strata {
 namespace {

@@ -1,7 +1,8 @@
+#include "ops/oracle.h"
+
 #include <cmath>
 
 #include "ops/hyper_connection/hyper_connection.h"
-#include "ops/oracle.h"
 
 namespace strata {
 

@@ -15,7 +15,8 @@ void matmul_portable(Queue& queue, const MatmulArgs& args) {
   const gguf::DecodeRow decode = gguf::decoder(args.weight.dtype);
   const bool plain = args.weight.dtype == DType::F32;
   const float* bias = args.bias.empty() ? nullptr : args.bias.f32();
-  queue.pool().run(out, kTile, [&](int64_t begin, int64_t end, int) {
+  const int64_t grain = (ThreadPool::grain_of(in * rows) + kTile - 1) / kTile * kTile;
+  queue.pool().run(out, grain, [&](int64_t begin, int64_t end, int) {
     std::vector<float> decoded(plain ? 0 : static_cast<size_t>(kTile * in));
     const float* w[kTile];
     for (int64_t tile = begin; tile < end; tile += kTile) {

@@ -14,7 +14,8 @@ void matmul_oracle(const MatmulArgs& args, double* out) {
     for (int64_t t = 0; t < rows; ++t) {
       const float* x = args.x.row<float>(t);
       double sum = 0;
-      for (int64_t i = 0; i < in; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(w[static_cast<size_t>(i)]);
+      for (int64_t i = 0; i < in; ++i)
+        sum += static_cast<double>(x[i]) * static_cast<double>(w[static_cast<size_t>(i)]);
       const double bias = args.bias.empty() ? 0.0 : static_cast<double>(args.bias.f32()[o]);
       out[t * outputs + o] = static_cast<double>(args.scale) * sum + bias;
     }

@@ -36,7 +36,7 @@ void ngram_embedding_portable(Queue& queue, const NgramEmbeddingArgs& args) {
   std::vector<int64_t> rows(static_cast<size_t>(args.ids.extent(0) * heads));
   ngram_rows(*args.params, args.ids, args.context, rows.data());
   const gguf::DecodeRow decode = gguf::decoder(args.table.dtype);
-  queue.pool().run(args.ids.extent(0) * heads, 16, [&](int64_t begin, int64_t end, int) {
+  queue.pool().run(args.ids.extent(0) * heads, ThreadPool::grain_of(width), [&](int64_t begin, int64_t end, int) {
     for (int64_t item = begin; item < end; ++item)
       decode(args.table.row<const void>(rows[static_cast<size_t>(item)]),
              args.y[item / heads].row<float>(item % heads), width);
@@ -46,7 +46,7 @@ void ngram_embedding_portable(Queue& queue, const NgramEmbeddingArgs& args) {
 void ngram_gate_portable(Queue& queue, const NgramGateArgs& args) {
   const int64_t streams = args.key.extent(1), hidden = args.key.extent(2);
   const float scale = 1.0f / std::sqrt(static_cast<float>(hidden));
-  queue.pool().run(args.key.extent(0) * streams, 4, [&](int64_t begin, int64_t end, int) {
+  queue.pool().run(args.key.extent(0) * streams, ThreadPool::grain_of(3 * hidden), [&](int64_t begin, int64_t end, int) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t t = item / streams, s = item % streams;
       const float product = dot_f32(args.key[t].row<const float>(s), args.query[t].row<const float>(s), hidden) * scale;

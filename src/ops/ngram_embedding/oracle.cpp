@@ -1,8 +1,9 @@
+#include "ops/oracle.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "ops/ngram_embedding/ngram_embedding.h"
-#include "ops/oracle.h"
 
 namespace strata {
 
@@ -15,8 +16,7 @@ void ngram_gate_oracle(const NgramGateArgs& args, double* out) {
       const double score = dot / std::sqrt(static_cast<double>(hidden));
       const double sign = score > 0 ? 1 : (score < 0 ? -1 : 0);
       const double gate = 1 / (1 + std::exp(-sign * std::sqrt(std::max(std::fabs(score), 1e-6))));
-      for (int64_t i = 0; i < hidden; ++i)
-        out[(t * streams + s) * hidden + i] = gate * element(args.value, t, i);
+      for (int64_t i = 0; i < hidden; ++i) out[(t * streams + s) * hidden + i] = gate * element(args.value, t, i);
     }
 }
 

@@ -8,7 +8,7 @@ namespace strata {
 void norm_portable(Queue& queue, const NormArgs& args) {
   const int64_t groups = args.x.extent(1), width = args.x.extent(2);
   const bool per_group = args.weight.rank == 2;
-  queue.pool().run(args.x.extent(0) * groups, 4, [&](int64_t begin, int64_t end, int) {
+  queue.pool().run(args.x.extent(0) * groups, ThreadPool::grain_of(2 * width), [&](int64_t begin, int64_t end, int) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t t = item / groups, group = item % groups;
       const float* x = args.x[t].row<const float>(group);

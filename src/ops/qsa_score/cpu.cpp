@@ -10,7 +10,8 @@ void qsa_score_portable(Queue& queue, const QsaScoreArgs& args) {
   const int64_t rows = args.q.extent(0), heads = args.q.extent(1), d = args.q.extent(2);
   const int32_t* n_blocks = args.n_blocks.as<int32_t>();
   const int64_t most = rows == 0 ? 0 : *std::max_element(n_blocks, n_blocks + rows);
-  queue.pool().run(most, kTile, [&](int64_t begin, int64_t end, int) {
+  const int64_t grain = (ThreadPool::grain_of(rows * heads * d) + kTile - 1) / kTile * kTile;
+  queue.pool().run(most, grain, [&](int64_t begin, int64_t end, int) {
     for (int64_t tile = begin; tile < end; tile += kTile)
       for (int64_t t = 0; t < rows; ++t) {
         const int64_t last = std::min<int64_t>({tile + kTile, end, n_blocks[t]});

@@ -66,7 +66,7 @@ int32_t select_row(const float* scores, int64_t n_kv, const QsaSelectArgs& args,
 }  // namespace
 
 void qsa_select_portable(Queue& queue, const QsaSelectArgs& args) {
-  queue.pool().run(args.scores.extent(0), 1, [&](int64_t begin, int64_t end, int) {
+  queue.pool().run(args.scores.extent(0), ThreadPool::grain_of(args.scores.extent(1) * 8), [&](int64_t begin, int64_t end, int) {
     std::vector<uint32_t> keys, scratch;
     for (int64_t t = begin; t < end; ++t)
       args.counts.as<int32_t>()[t] = select_row(args.scores.row<const float>(t), args.n_kv.as<int32_t>()[t], args,

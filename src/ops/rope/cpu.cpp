@@ -6,7 +6,7 @@ void rope_portable(Queue& queue, const RopeArgs& args) {
   const int64_t heads = args.x.extent(1), half = args.cos.extent(1);
   const int64_t step = args.pairs == RopePairs::HalfSplit ? 1 : 2;
   const int64_t partner = args.pairs == RopePairs::HalfSplit ? half : 1;
-  queue.pool().run(args.x.extent(0), 1, [&](int64_t begin, int64_t end, int) {
+  queue.pool().run(args.x.extent(0), ThreadPool::grain_of(heads * half * 6), [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t) {
       const float* cos_row = args.cos.row<const float>(t);
       const float* sin_row = args.sin.row<const float>(t);

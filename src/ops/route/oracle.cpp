@@ -1,9 +1,10 @@
+#include "ops/oracle.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
 
-#include "ops/oracle.h"
 #include "ops/route/route.h"
 
 namespace strata {

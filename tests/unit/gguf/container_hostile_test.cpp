@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdio>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,7 @@ struct Case {
   std::string bytes;
   std::vector<std::string> expected;  // parts of the message
 };
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 // A small valid file to break: one key, one tensor of four f32.
 GgufBuilder small() {
@@ -181,6 +184,15 @@ INSTANTIATE_TEST_SUITE_P(Section9, ContainerHostile, testing::ValuesIn(all_cases
 TEST(ContainerHostileBase, SmallFileIsValid) {
   const MemoryFile memory(small().build());
   EXPECT_EQ(gguf::File::open(memory.path()).tensors().size(), 1u);
+}
+
+TEST(ContainerHostileBase, MissingFilesAndFoldersAreFileErrors) {
+  const TempFolder folder;
+  for (const std::string& path : {folder.file("missing.gguf"), folder.file("")}) {
+    const std::optional<Error> error = open_error(path);
+    ASSERT_TRUE(error.has_value());
+    EXPECT_EQ(error->kind(), ErrorKind::File) << error->what();
+  }
 }
 
 // One of everything that has a count or a length.

@@ -43,10 +43,10 @@ bool same(float a, float b) {
 
 class QuantDecode : public testing::TestWithParam<DType> {};
 
-// Bound: none is needed, the bits must be equal. An f16 has 11 significant bits; the integer factors of every format add
-// at most 13 (Q6_K: 7 of the scale, 5 of the level; IQ4_XS: 5 and 7; Q5_K: 6 and 5), so that every product is exact in
-// f32 and in double. Only the sum of Q4_1, Q5_1, Q2_K, Q4_K and Q5_K rounds, once; in double it spans at most
-// 16 + 11 + 24 = 51 bits and is exact. MXFP4 overflows to infinity where the exact value does.
+// Bound: none is needed, the bits must be equal. An f16 has 11 significant bits; the integer factors of every format
+// add at most 13 (Q6_K: 7 of the scale, 5 of the level; IQ4_XS: 5 and 7; Q5_K: 6 and 5), so that every product is exact
+// in f32 and in double. Only the sum of Q4_1, Q5_1, Q2_K, Q4_K and Q5_K rounds, once; in double it spans at most 16 +
+// 11 + 24 = 51 bits and is exact. MXFP4 overflows to infinity where the exact value does.
 TEST_P(QuantDecode, EqualsTheTableOnRandomBlocks) {
   const DType type = GetParam();
   const DTypeInfo& t = info(type);
@@ -62,8 +62,8 @@ TEST_P(QuantDecode, EqualsTheTableOnRandomBlocks) {
       const size_t b = e / t.block_elements;
       const int i = static_cast<int>(e % t.block_elements);
       const float expected = to_f32(oracle::value(type, bytes.data() + b * t.block_bytes, i));
-      ASSERT_TRUE(same(out[e], expected)) << t.name << " block " << b << " element " << i << ": " << out[e]
-                                          << ", table says " << expected;
+      ASSERT_TRUE(same(out[e], expected))
+          << t.name << " block " << b << " element " << i << ": " << out[e] << ", table says " << expected;
       if (finite && type != DType::MXFP4) {
         ASSERT_TRUE(std::isfinite(out[e])) << t.name;
       }

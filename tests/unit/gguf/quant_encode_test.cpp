@@ -60,7 +60,8 @@ double relative_rms(const std::vector<float>& x, const std::vector<float>& y) {
 // From subnormal f16 scales to the largest that the cubes of mixed() leave below saturation.
 constexpr float kScales[] = {0x1p-18f, 1e-3f, 0.02f, 1.f, 300.f, 2000.f};
 
-// |d| is the f16 next to amax / levels: off by half a unit, 2^-11 of it, or by one unit of 2^-24 where f16 is subnormal.
+// |d| is the f16 next to amax / levels: off by half a unit, 2^-11 of it, or by one unit of 2^-24 where f16 is
+// subnormal.
 void expect_scale(double d, double amax, double levels) {
   ASSERT_NEAR(d, amax / levels, std::max(amax / levels * 0x1p-11, 0x1p-24));
 }
@@ -81,7 +82,8 @@ TEST(QuantEncode, Q8_0IsWithinHalfAStep) {
   }
 }
 
-// As Q8_0, except beyond level 7.5 on the side that ends at 7: there the last level is taken, at most 8.5 - 7 steps away.
+// As Q8_0, except beyond level 7.5 on the side that ends at 7: there the last level is taken, at most 8.5 - 7 steps
+// away.
 TEST(QuantEncode, Q4_0IsWithinHalfAStepOrAtTheLastLevel) {
   size_t clipped = 0;
   for (const float sigma : kScales) {
@@ -221,8 +223,8 @@ struct RmsCase {
   double factor;  // of the plain quantiser
 };
 
-// Relative RMS of the plainest quantiser with the groups and levels of a format: free scales, minimum to maximum, an error
-// of step²/12.
+// Relative RMS of the plainest quantiser with the groups and levels of a format: free scales, minimum to maximum, an
+// error of step²/12.
 double plain_rms(const std::vector<float>& x, const RmsCase& c) {
   double error = 0, power = 0;
   for (size_t b = 0; b < x.size(); b += c.group) {
@@ -255,8 +257,8 @@ TEST(QuantEncode, RelativeRmsOnGaussianData) {
   }
 }
 
-// One sub-block eight times larger than the others leaves them integer scales of about 8 of 63 (Q4_K) or 16 of 128: even
-// then the search must do no worse than the plain quantiser with free scales.
+// One sub-block eight times larger than the others leaves them integer scales of about 8 of 63 (Q4_K) or 16 of 128:
+// even then the search must do no worse than the plain quantiser with free scales.
 TEST(QuantEncode, SmallSubBlocksKeepTheirPrecision) {
   std::vector<float> x = gaussian(256 * 64, 1.f, 9);
   for (size_t i = 0; i < x.size(); ++i)
@@ -289,15 +291,15 @@ TEST(QuantEncode, RowsAreBlockByBlockAndRepeatable) {
 }
 
 TEST(QuantEncode, ZerosStayZero) {
-  for (const float zero : {0.f, -0.f, 1e-45f, -1e-40f, 0x1p-40f}) {
+  for (const float zero : {0.f, -0.f, 1e-45f, -1e-40f, 0x1p-40f, -0x1p-25f}) {
     const std::vector<float> x(512, zero);
     for (const DType type : kBlockTypes)
       for (const float value : decode(type, encode(type, x), x.size())) ASSERT_EQ(value, 0.f) << to_string(type);
   }
 }
 
-// The only errors are the f16 rounding of a scale, 2^-11, and that of one product in f32. (Below 0.25 the scale of Q6_K,
-// c / 4096, is a subnormal f16 and coarser.)
+// The only errors are the f16 rounding of a scale, 2^-11, and that of one product in f32. (Below 0.25 the scale of
+// Q6_K, c / 4096, is a subnormal f16 and coarser.)
 TEST(QuantEncode, ConstantsKeepTheirValue) {
   for (const float c : {1.f, -1.f, 0.3f, -0.7f, 12345.f}) {
     const std::vector<float> x(256, c);

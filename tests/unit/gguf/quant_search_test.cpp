@@ -1,12 +1,12 @@
 // The scale searches against brute force on a fine grid of scales.
+#include "gguf/quant_search.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
-
-#include "gguf/quant_search.h"
 
 namespace strata::gguf {
 namespace {
@@ -65,10 +65,10 @@ TEST(QuantSearch, WeightsGrowWithMagnitude) {
   for (const float weight : weights_of(std::vector<float>(32, 0.f))) EXPECT_EQ(weight, 1.f);
 }
 
-// Grid: scales from 0.6 to 1.2 of range / levels in steps of 0.5 %, minima within two steps of the lowest value in steps
-// of 1/16 level. The error has many local minima in scale and min, so that neither side is the true optimum: over twelve
-// blocks the search may lose 2 % of the squared error to the grid (1 % of the RMS), in the worst block 10 %; it may win no
-// more than 5 %, since a grid so fine is close to optimal.
+// Grid: scales from 0.6 to 1.2 of range / levels in steps of 0.5 %, minima within two steps of the lowest value in
+// steps of 1/16 level. The error has many local minima in scale and min, so that neither side is the true optimum: over
+// twelve blocks the search may lose 2 % of the squared error to the grid (1 % of the RMS), in the worst block 10 %; it
+// may win no more than 5 %, since a grid so fine is close to optimal.
 TEST(QuantSearch, AffineIsNearBruteForce) {
   std::mt19937 rng(21);
   for (int kind = 0; kind < 4; ++kind) {
@@ -77,6 +77,8 @@ TEST(QuantSearch, AffineIsNearBruteForce) {
       const std::vector<float> x = sample(32, kind, rng), w = weights_of(x);
       const AffineFit fit = fit_affine(x.data(), w.data(), 32, 15);
       const double error = affine_error(x, w, 15, fit.scale, fit.min);
+      EXPECT_GT(fit.scale, 0.f);
+      EXPECT_GE(fit.min, 0.f);
       // 32 terms, each a few roundings of 2^-24 of values up to 15 levels: 1e-3 of the mean squared miss.
       EXPECT_NEAR(fit.error, error, 1e-3 * error);
       const auto [low, high] = std::minmax_element(x.begin(), x.end());
@@ -95,9 +97,10 @@ TEST(QuantSearch, AffineIsNearBruteForce) {
   }
 }
 
-// Grid: 1500 scales of either sign from 0.5 to 1.25 of extreme / |low|. With 8 levels a few candidates find the optimum: 2 %
-// as above. With 64 levels for 16 elements some of 3000 scales happens to lie near all elements at once; a few candidates
-// cannot find it and an encoder with integer scales could not store it: 15 %, and quant_encode_test bounds what is stored.
+// Grid: 1500 scales of either sign from 0.5 to 1.25 of extreme / |low|. With 8 levels a few candidates find the
+// optimum: 2 % as above. With 64 levels for 16 elements some of 3000 scales happens to lie near all elements at once; a
+// few candidates cannot find it and an encoder with integer scales could not store it: 15 %, and quant_encode_test
+// bounds what is stored.
 TEST(QuantSearch, SymmetricIsNearBruteForce) {
   std::mt19937 rng(22);
   for (const int low : {-32, -4}) {
@@ -125,7 +128,9 @@ TEST(QuantSearch, SymmetricIsNearBruteForce) {
 
 TEST(QuantSearch, DegenerateBlocks) {
   const std::vector<float> w(32, 1.f);
-  const std::vector<float> zeros(32, 0.f), negative(32, -2.5f), positive(32, 2.5f), tiny(32, 1e-42f);
+  const std::vector<float> zeros(32, 0.f), negative(32, -2.5f), positive(32, 2.5f);
+  std::vector<float> tiny(32, 1e-40f);  // the inverse of its scale would be infinite
+  tiny[3] = 0.f;
   AffineFit fit = fit_affine(zeros.data(), w.data(), 32, 15);
   EXPECT_EQ(fit.scale, 0.f);
   EXPECT_EQ(fit.min, 0.f);

@@ -131,7 +131,7 @@ TEST(Attention, EqualKeysGiveTheExactMean) {
     for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(double{problem.out.f({0, h, i})}, mean[static_cast<size_t>(i)]);
 }
 
-// A score 100 above the others leaves them weights below the f32 range: the result is that cell's value, wherever it is.
+// A score of 200 leaves the others weights below the f32 range: the result is that cell's value, wherever it is.
 TEST(Attention, ADominantCellIsCopiedExactly) {
   Random random(6);
   TestQueue queue;
@@ -243,9 +243,9 @@ class AttentionFixture {
       present.assign(listed.begin(), listed.end());
     }
     ASSERT_EQ(theirs.size(), present.size() * static_cast<size_t>(dim));
-    // Our scale is an f32. Its difference from 1/sqrt(dim) moves the scores; outputs are means of |v| <= 4, so a score that
-    // moves by e moves them by less than 8 e. 1e-12 is for float64 sums of up to 2049 terms: two float64 programs agreed
-    // to 4e-14.
+    // Our scale is an f32. Its difference from 1/sqrt(dim) moves the scores; outputs are means of |v| <= 4, so a score
+    // that moves by e moves them by less than 8 e. 1e-12 is for float64 sums of up to 2049 terms: two float64 programs
+    // agreed to 4e-14.
     const double moved = std::fabs(double{args.scale} * std::sqrt(static_cast<double>(dim)) - 1) * largest_score(args);
     const double tolerance = 1e-12 + 8 * moved;
     for (size_t row = 0; row < present.size(); ++row) {

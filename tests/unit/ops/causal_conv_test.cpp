@@ -5,8 +5,8 @@
 namespace strata::test {
 namespace {
 
-// The sum of w products in any order errs w u sum |k x|; silu has slope <= 1.1 and rounds exp (4 u), addition, division:
-// 6 u |y|. Below -87.3 silu may be 0 where it should be above -3e-37. 1.01 covers products of errors.
+// The sum of w products in any order errs w u sum |k x|; silu has slope <= 1.1 and rounds exp (4 u), addition,
+// division: 6 u |y|. Below -87.3 silu may be 0 where it should be above -3e-37. 1.01 covers products of errors.
 std::vector<double> bound_of(const CausalConvArgs& args, const std::vector<double>& y) {
   const int64_t rows = args.x.extent(0), channels = args.x.extent(1), width = args.kernel.extent(1);
   const int64_t past = args.history.extent(0);
@@ -75,8 +75,8 @@ TEST(CausalConv, TapZeroIsTheOldest) {
 
 TEST(CausalConv, SplitCallsWithPushedHistoryGiveTheSameBits) {
   for (int dilation : {1, 3})
-    for (const std::vector<int64_t>& counts : std::vector<std::vector<int64_t>>{
-             {1, 22}, {22, 1}, {5, 0, 7, 11}, std::vector<int64_t>(23, 1)}) {
+    for (const std::vector<int64_t>& counts :
+         std::vector<std::vector<int64_t>>{{1, 22}, {22, 1}, {5, 0, 7, 11}, std::vector<int64_t>(23, 1)}) {
       const Case whole(23, 20, 4, dilation), parts(23, 20, 4, dilation);
       run(whole.args);
       int64_t first = 0;
@@ -107,15 +107,16 @@ TEST(CausalConv, HistoryHoldsTheLastInputsOldestFirst) {
 }
 
 TEST(CausalConv, RowsAndThreadsGiveTheSameBits) {
-  const Case whole(40, 150, 4, 1);
+  // Large enough that every loop is shared among the threads (ThreadPool::grain_of).
+  const Case whole(40, 400, 4, 1);
   run(whole.args);
   for (int threads : kThreadCounts) {
-    const Case again(40, 150, 4, 1);
+    const Case again(40, 400, 4, 1);
     run(again.args, threads);
     EXPECT_TRUE(same_bits(again.y, whole.y)) << threads << " threads";
   }
   // Row 30 alone: its history is rows 27 to 29.
-  const Owned alone(DType::F32, {1, 150});
+  const Owned alone(DType::F32, {1, 400});
   run({whole.x.t().slice(30, 1), whole.x.t().slice(27, 3), whole.kernel, 1, alone}, 2);
   EXPECT_TRUE(same_bits(alone, whole.y.t().slice(30, 1)));
 }

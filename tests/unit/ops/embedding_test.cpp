@@ -71,7 +71,8 @@ TEST(Embedding, WrongArgumentsAreNamed) {
   Random random(4);
   TestQueue queue;
   const Owned table = random_f32({5, 8}, random), ids = owned_i32({0, 1}), y(DType::F32, {2, 1, 8});
-  const Owned narrow(DType::F32, {2, 1, 7}), tall(DType::F32, {3, 1, 8}), flat(DType::F32, {2, 8}), floats(DType::F32, {2});
+  const Owned narrow(DType::F32, {2, 1, 7}), tall(DType::F32, {3, 1, 8}), flat(DType::F32, {2, 8}),
+      floats(DType::F32, {2});
   auto refused = [&](const char* argument, const EmbeddingArgs& args) {
     return argument_refused([&] { embedding(queue, args); }, "embedding", argument);
   };

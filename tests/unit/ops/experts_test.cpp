@@ -70,7 +70,9 @@ Product product(const float* w, const std::vector<Product>& x, double scale) {
 void bound_of(const ExpertsArgs& args, std::vector<double>& bound) {
   const int64_t rows = args.x.extent(0), hidden = args.x.extent(1), k = args.ids.extent(1), inner = args.gate.extent(1);
   const std::vector<float> gate = decoded(args.gate), up = decoded(args.up), down = decoded(args.down);
-  const auto scale = [](const Tensor& tensor, int64_t e) { return tensor.empty() ? 1.0 : static_cast<double>(tensor.f32()[e]); };
+  const auto scale = [](const Tensor& tensor, int64_t e) {
+    return tensor.empty() ? 1.0 : static_cast<double>(tensor.f32()[e]);
+  };
   for (int64_t t = 0; t < rows; ++t) {
     std::vector<Product> x, act(static_cast<size_t>(inner));
     for (int64_t i = 0; i < hidden; ++i) x.push_back({args.x.row<float>(t)[i], 0});
@@ -87,8 +89,8 @@ void bound_of(const ExpertsArgs& args, std::vector<double>& bound) {
       }
       const double weight = args.weights.row<float>(t)[slot];
       for (size_t i = 0; i < error.size(); ++i) {
-        const Product d = product(down.data() + (e * hidden + static_cast<int64_t>(i)) * inner, act,
-                                  scale(args.down_scale, e));
+        const Product d =
+            product(down.data() + (e * hidden + static_cast<int64_t>(i)) * inner, act, scale(args.down_scale, e));
         error[i] += std::fabs(weight) * d.error;
         sum[i] += std::fabs(weight * d.value);
       }
@@ -113,7 +115,8 @@ TEST(Experts, MatchesTheOracle) {
     for (auto [hidden, inner] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {17, 5}, {64, 24}, {100, 130}})
       for (auto [count, k] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {8, 3}, {5, 5}})
         for (bool scaled : {false, true}) {
-          SCOPED_TRACE(testing::Message() << rows << " rows, " << hidden << "/" << inner << ", " << k << " of " << count);
+          SCOPED_TRACE(testing::Message()
+                       << rows << " rows, " << hidden << "/" << inner << ", " << k << " of " << count);
           check_case(Case(rows, hidden, inner, count, k, DType::F32, DType::F32, DType::F32, scaled, seed++));
         }
 }
@@ -132,15 +135,16 @@ TEST(Experts, QuantisedWeights) {
 }
 
 TEST(Experts, ATokenAloneGivesTheBitsOfTheBatch) {
+  // Large enough that every loop is shared among the threads (ThreadPool::grain_of).
   for (DType type : {DType::F32, DType::Q8_0}) {
-    const Case whole(21, 64, 96, 8, 3, type, type, type, true, 7);
+    const Case whole(21, 2560, 32, 8, 3, type, type, type, true, 7);
     run(whole.args, 2);
     for (int threads : kThreadCounts) {
-      const Case again(21, 64, 96, 8, 3, type, type, type, true, 7);
+      const Case again(21, 2560, 32, 8, 3, type, type, type, true, 7);
       run(again.args, threads);
       EXPECT_TRUE(same_bits(again.y, whole.y)) << threads << " threads";
     }
-    const Case single(21, 64, 96, 8, 3, type, type, type, true, 7);
+    const Case single(21, 2560, 32, 8, 3, type, type, type, true, 7);
     for (int64_t t = 0; t < 21; ++t) {
       ExpertsArgs row = single.args;
       for (Tensor* tensor : {&row.x, &row.ids, &row.weights, &row.y}) *tensor = tensor->slice(t, 1);

@@ -63,14 +63,14 @@ TEST(GateAct, MatchesTheOracle) {
           const std::vector<double> y = oracle(problem.args);
           const std::vector<double> bound = bound_of(problem.args, y);
           run(problem.args);
-          ASSERT_TRUE(within(problem.y, y, bound))
-              << rows << " " << groups << " " << width << " variant " << variant;
+          ASSERT_TRUE(within(problem.y, y, bound)) << rows << " " << groups << " " << width << " variant " << variant;
           EXPECT_TRUE(problem.y.gaps_intact());
         }
 }
 
 TEST(GateAct, ExtremeGates) {
-  const std::vector<float> gates{0, -0.0f, 1e-30f, 87, -87.4f, 88.5f, -88.8f, -89, 100, -100, 1e30f, -1e30f, INFINITY, NAN};
+  const std::vector<float> gates{0,   -0.0f, 1e-30f, 87,    -87.4f, 88.5f,    -88.8f,
+                                 -89, 100,   -100,   1e30f, -1e30f, INFINITY, NAN};
   Case problem(1, 1, static_cast<int64_t>(gates.size()), false);
   assign(problem.gate.t(), gates);
   for (Activation activation : {Activation::Silu, Activation::Sigmoid}) {
@@ -92,15 +92,16 @@ TEST(GateAct, InPlaceGivesTheSameBits) {
 }
 
 TEST(GateAct, RowsAndThreadsGiveTheSameBits) {
+  // Large enough that every loop is shared among the threads (ThreadPool::grain_of).
   for (bool one_gate : {false, true}) {
-    const Case whole(11, 3, 29, one_gate);
+    const Case whole(11, 3, 3001, one_gate);
     run(whole.args);
     for (int threads : kThreadCounts) {
-      const Case again(11, 3, 29, one_gate);
+      const Case again(11, 3, 3001, one_gate);
       run(again.args, threads);
       EXPECT_TRUE(same_bits(again.y, whole.y)) << threads << " threads";
     }
-    const Case single(11, 3, 29, one_gate);
+    const Case single(11, 3, 3001, one_gate);
     for (int64_t t = 0; t < 11; ++t) {
       GateActArgs row = single.args;
       for (Tensor* tensor : {&row.gate, &row.value, &row.y}) *tensor = tensor->slice(t, 1);
@@ -133,7 +134,7 @@ TEST(GateAct, WrongArgumentsAreNamed) {
 
 TEST(ResidualAdd, OneRoundedSumEach) {
   Random random(3);
-  for (int64_t width : {1, 13, 5000}) {
+  for (int64_t width : {1, 13, 50000}) {
     const Owned start = random_f32({3, width}, random), y = random_f32({3, width}, random);
     std::vector<float> expected = packed(start);
     const std::vector<float> added = packed(y);

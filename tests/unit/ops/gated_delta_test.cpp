@@ -102,7 +102,8 @@ TEST(GatedDelta, SplitCallsGiveTheSameBits) {
 }
 
 TEST(GatedDelta, ThreadCountsGiveTheSameBits) {
-  const GatedDeltaShape shape{37, 1, 3, 48, 130};
+  // Large enough that every loop is shared among the threads (ThreadPool::grain_of).
+  const GatedDeltaShape shape{200, 3, 6, 64, 130};
   GatedDeltaCase one(shape, 22);
   run(one.args, 1);
   for (int threads : kThreadCounts) {
@@ -159,7 +160,8 @@ TEST_F(GatedDeltaControls, BoundIsNotLoose) {
       for (int64_t j = 0; j < kShape.dv; ++j) {
         const auto i = static_cast<size_t>((t * kShape.value_heads + h) * kShape.dv + j);
         if (ref_.out_bound[i] > 0)
-          used = std::max(used, std::fabs(static_cast<double>(problem_.out.f({t, h, j})) - ref_.out[i]) / ref_.out_bound[i]);
+          used = std::max(used,
+                          std::fabs(static_cast<double>(problem_.out.f({t, h, j})) - ref_.out[i]) / ref_.out_bound[i]);
       }
     RecordProperty("used_by_head_" + std::to_string(h), std::to_string(used));
     EXPECT_GT(used, 0.01) << "head " << h << ": a bound that is never used to 1 % asks for a tighter one";
@@ -171,7 +173,8 @@ TEST_F(GatedDeltaControls, OneElementBeyondItsBoundFails) {
   for (int64_t h = 0; h < kShape.value_heads; ++h) {
     float& value = problem_.out.f({150, h, 7});
     const float right = value;
-    value += static_cast<float>(2.5 * ref_.out_bound[static_cast<size_t>((150 * kShape.value_heads + h) * kShape.dv + 7)]);
+    value +=
+        static_cast<float>(2.5 * ref_.out_bound[static_cast<size_t>((150 * kShape.value_heads + h) * kShape.dv + 7)]);
     EXPECT_FALSE(accepted()) << "head " << h;
     value = right;
   }
@@ -272,10 +275,12 @@ TEST(GatedDeltaGates, MatchesTheOracle) {
       const double x = static_cast<double>(ab.f({t, 2 * h})) + static_cast<double>(dt_bias.f({h}));
       // At 20 softplus changes its form: the two forms differ by e^-20.
       const double form = std::fabs(x - 20) < 1e-4 ? std::exp(-20.0) : 0;
-      g_bound[i] = std::fabs(static_cast<double>(a.f({h}))) * (kU * std::fabs(x) + form) + 2 * kU * std::fabs(g_ref[i]) + kTiny;
+      g_bound[i] =
+          std::fabs(static_cast<double>(a.f({h}))) * (kU * std::fabs(x) + form) + 2 * kU * std::fabs(g_ref[i]) + kTiny;
       beta_bound[i] = 6.06 * kU * beta_ref[i] + 1.2e-38;
     }
   for (int threads : kThreadCounts) {
+    for (const Tensor& result : {args.g, args.beta}) fill(result, random, -2, 2);  // nothing of the call before is left
     TestQueue queue(threads);
     gated_delta_gates(queue, args);
     EXPECT_TRUE(within(g, g_ref, g_bound)) << "g";

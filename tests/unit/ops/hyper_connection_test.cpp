@@ -111,19 +111,20 @@ TEST(HyperConnection, KnownValues) {
 }
 
 TEST(HyperConnection, RowsAndThreadsGiveTheSameBits) {
-  const ReadCase read(13, 4, 37);
-  const WriteCase write(13, 4, 37);
+  // Large enough that every loop is shared among the threads (ThreadPool::grain_of).
+  const ReadCase read(13, 4, 2053);
+  const WriteCase write(13, 4, 2053);
   run(read.args);
   run(write.args);
   for (int threads : kThreadCounts) {
-    const ReadCase read_again(13, 4, 37);
-    const WriteCase write_again(13, 4, 37);
+    const ReadCase read_again(13, 4, 2053);
+    const WriteCase write_again(13, 4, 2053);
     run(read_again.args, threads);
     run(write_again.args, threads);
     EXPECT_TRUE(same_bits(read_again.u, read.u) && same_bits(write_again.x, write.x)) << threads << " threads";
   }
-  const ReadCase read_rows(13, 4, 37);
-  const WriteCase write_rows(13, 4, 37);
+  const ReadCase read_rows(13, 4, 2053);
+  const WriteCase write_rows(13, 4, 2053);
   for (int64_t t = 0; t < 13; ++t) {
     run(HyperReadArgs{read_rows.normed.t().slice(t, 1), read_rows.mix.t().slice(t, 1), read_rows.u.t().slice(t, 1)});
     run(HyperWriteArgs{write_rows.block.t().slice(t, 1), write_rows.inject.t().slice(t, 1),

@@ -30,12 +30,13 @@ std::vector<int64_t> rows_by_definition(const NgramParams& params, const std::ve
 }
 
 // Rows of tokens first .. first + count - 1, with the context that precedes them.
-std::vector<int64_t> rows_of(const NgramParams& params, const std::vector<int32_t>& sequence, size_t first, size_t count) {
+std::vector<int64_t> rows_of(const NgramParams& params, const std::vector<int32_t>& sequence, size_t first,
+                             size_t count) {
   std::vector<int32_t> before;
   for (int s = params.orders; s >= 1; --s)
     before.push_back(first >= static_cast<size_t>(s) ? sequence[first - static_cast<size_t>(s)] : -1);
-  const Owned ids = owned_i32({sequence.begin() + static_cast<int64_t>(first),
-                               sequence.begin() + static_cast<int64_t>(first + count)});
+  const Owned ids = owned_i32(
+      {sequence.begin() + static_cast<int64_t>(first), sequence.begin() + static_cast<int64_t>(first + count)});
   const Owned context = owned_i32(before);
   std::vector<int64_t> rows(count * params.head_sizes.size(), -1);
   ngram_rows(params, ids, context, rows.data());
@@ -89,14 +90,11 @@ TEST(NgramRows, ContextRulesByHand) {
     return std::vector<int64_t>{two, two ^ (c2 * 1000000)};
   };
   const std::vector<int32_t> tokens{10, 11, 12, kEos, 13, 14, 15};
-  const std::vector<std::vector<int64_t>> expected{
-      pair(10, kEos, kEos),    // before the start everything reads as EOS
-      pair(11, 10, kEos),
-      pair(12, 11, 10),
-      pair(kEos, 12, 11),      // its own EOS does not cut its context
-      pair(13, kEos, kEos),    // the EOS and all before it read as EOS
-      pair(14, 13, kEos),
-      pair(15, 14, 13)};
+  const std::vector<std::vector<int64_t>> expected{pair(10, kEos, kEos),  // before the start everything reads as EOS
+                                                   pair(11, 10, kEos),   pair(12, 11, 10),
+                                                   pair(kEos, 12, 11),    // its own EOS does not cut its context
+                                                   pair(13, kEos, kEos),  // the EOS and all before it read as EOS
+                                                   pair(14, 13, kEos),   pair(15, 14, 13)};
   const std::vector<int64_t> rows = rows_of(params, tokens, 0, tokens.size());
   for (size_t t = 0; t < tokens.size(); ++t)
     EXPECT_EQ((std::vector<int64_t>{rows[2 * t], rows[2 * t + 1]}), expected[t]) << "token " << t;
@@ -157,16 +155,19 @@ void run(const NgramEmbeddingArgs& args, int threads = 1) {
 }
 
 TEST(NgramEmbedding, CopiesTheRowsOfTheTable) {
+  Random random(4);
   for (auto [type, width] : std::vector<std::pair<DType, int64_t>>{
            {DType::F32, 5}, {DType::F16, 160}, {DType::BF16, 7}, {DType::Q8_0, 160}, {DType::Q4_K, 256}}) {
-    const Case problem(19, type, width);
+    const Case problem(width < 100 ? 19 : 200, type, width);  // 200: shared among the threads
     std::vector<int32_t> sequence{9};
     sequence.insert(sequence.end(), problem.tokens.begin(), problem.tokens.end());
     const std::vector<int64_t> rows = rows_by_definition(problem.params, sequence, 1);
     const std::vector<float> table = decoded(problem.table);
     std::vector<float> expected;
-    for (int64_t row : rows) expected.insert(expected.end(), table.begin() + row * width, table.begin() + (row + 1) * width);
+    for (int64_t row : rows)
+      expected.insert(expected.end(), table.begin() + row * width, table.begin() + (row + 1) * width);
     for (int threads : kThreadCounts) {
+      fill(problem.y, random, -2, 2);  // nothing of the call before is left
       run(problem.args, threads);
       EXPECT_EQ(packed(problem.y), expected) << to_string(type) << ", " << threads << " threads";
       EXPECT_TRUE(problem.y.gaps_intact());
@@ -232,8 +233,8 @@ double root_of(double s) { return (s > 0 ? 1 : (s < 0 ? -1 : 0)) * std::sqrt(std
 double gate_of(double s) { return 1 / (1 + std::exp(-root_of(s))); }
 
 // s errs by e: the dot product (hidden/16 + 5 roundings), 1/sqrt(hidden) and its product (4 u). The gate grows with s
-// (with a jump at 0), so it lies between its values at s - e and s + e; the root rounds twice (slope of sigmoid <= 1/4),
-// sigmoid 6 u, the product with value 1 u.
+// (with a jump at 0), so it lies between its values at s - e and s + e; the root rounds twice (slope of sigmoid <=
+// 1/4), sigmoid 6 u, the product with value 1 u.
 std::vector<double> gate_bound(const NgramGateArgs& args) {
   const int64_t rows = args.key.extent(0), streams = args.key.extent(1), hidden = args.key.extent(2);
   const auto n = static_cast<double>(hidden);
@@ -251,7 +252,8 @@ std::vector<double> gate_bound(const NgramGateArgs& args) {
       const double gate = gate_of(s), interval = std::max(gate_of(s + e) - gate, gate - gate_of(s - e));
       const double rounding = kU * (2 * std::fabs(root_of(s)) / 4 + 7 * gate);
       for (int64_t c = 0; c < hidden; ++c)
-        bound.push_back(1.01 * (interval + rounding) * std::fabs(static_cast<double>(args.value.row<float>(t)[c])) + kTiny);
+        bound.push_back(1.01 * (interval + rounding) * std::fabs(static_cast<double>(args.value.row<float>(t)[c])) +
+                        kTiny);
     }
   return bound;
 }
@@ -280,7 +282,7 @@ TEST(NgramGate, SignAndFloorOfTheRoot) {
     problem.query.f({0, i, 0}) = 1;
   }
   run(problem.args);
-  const double u = 8 * kU;  // sigmoid and the root
+  const double u = 8 * kU;                  // sigmoid and the root
   EXPECT_EQ(problem.y.f({0, 0, 0}), 0.5f);  // sign(0) is 0
   EXPECT_NEAR(problem.y.f({0, 1, 0}), 1 / (1 + std::exp(-1e-3)), u);
   EXPECT_NEAR(problem.y.f({0, 2, 0}), 1 / (1 + std::exp(1e-3)), u);
@@ -288,14 +290,15 @@ TEST(NgramGate, SignAndFloorOfTheRoot) {
 }
 
 TEST(NgramGate, RowsAndThreadsGiveTheSameBits) {
-  const GateCase whole(11, 4, 50);
+  // Large enough that every loop is shared among the threads (ThreadPool::grain_of).
+  const GateCase whole(11, 4, 3001);
   run(whole.args);
   for (int threads : kThreadCounts) {
-    const GateCase again(11, 4, 50);
+    const GateCase again(11, 4, 3001);
     run(again.args, threads);
     EXPECT_TRUE(same_bits(again.y, whole.y)) << threads << " threads";
   }
-  const GateCase single(11, 4, 50);
+  const GateCase single(11, 4, 3001);
   for (int64_t t = 0; t < 11; ++t)
     run(NgramGateArgs{single.key.t().slice(t, 1), single.query.t().slice(t, 1), single.value.t().slice(t, 1),
                       single.y.t().slice(t, 1)});

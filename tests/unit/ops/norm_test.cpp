@@ -11,8 +11,8 @@ std::vector<double> oracle(const NormArgs& args) {
   return out;
 }
 
-// The sum of squares has positive terms, so its relative error is gamma(dot_roundings); division by the width and eps add
-// one rounding each. The root halves that. Root, reciprocal and the two products add one each: everything is relative.
+// The sum of squares has positive terms, so its relative error is gamma(dot_roundings); division by the width and eps
+// add one rounding each. The root halves that. Root, reciprocal and the two products add one each: all is relative.
 std::vector<double> bound(const NormArgs& args) {
   std::vector<double> bounds = oracle(args);
   const double roundings = (dot_roundings(args.x.extent(2)) + 2) / 2 + 4;
@@ -29,7 +29,8 @@ TEST(Norm, StaysInItsBound) {
         for (bool per_group : {false, true})
           for (float eps : {1e-6f, 1e-5f, 0.5f}) {
             const Owned x = random_f32({rows, groups, width}, random, -3, 3, {7, 2});
-            const Owned weight = per_group ? random_f32({groups, width}, random, 0, 2, {1}) : random_f32({width}, random);
+            const Owned weight =
+                per_group ? random_f32({groups, width}, random, 0, 2, {1}) : random_f32({width}, random);
             const Owned y(DType::F32, {rows, groups, width}, {1, 4});
             const NormArgs args{.x = x, .weight = weight, .eps = eps, .y = y};
             norm(queue, args);

@@ -23,8 +23,8 @@ struct Problem {
   Owned q, pooled, n_blocks, scores;
 };
 
-// Written scores against the oracle, all others still canaries. A head's dot product is off by gamma(dot_roundings) of its
-// magnitudes; relu does not enlarge that; the sum over heads rounds heads - 1 times.
+// Written scores against the oracle, all others still canaries. A head's dot product is off by gamma(dot_roundings) of
+// its magnitudes; relu does not enlarge that; the sum over heads rounds heads - 1 times.
 void expect_scores(const Problem& problem) {
   const QsaScoreArgs args = problem.args();
   const int64_t heads = args.q.extent(1), dim = args.q.extent(2), width = args.scores.extent(1);

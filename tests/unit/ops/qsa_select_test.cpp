@@ -209,8 +209,8 @@ TEST(QsaSelect, WrongArgumentsAreNamed) {
     change(args);
     return argument_refused([&] { qsa_select(queue, args); }, "qsa_select", argument);
   };
-  const Owned flat(DType::F32, {2}), floats(DType::F32, {2, 20}), few_scores(DType::F32, {2, 4}), few_ids(DType::I32, {2, 10}),
-      one = owned_i32({3}), negative = owned_i32({3, -1}), tall(DType::I32, {3, 20});
+  const Owned flat(DType::F32, {2}), floats(DType::F32, {2, 20}), few_scores(DType::F32, {2, 4}),
+      few_ids(DType::I32, {2, 10}), one = owned_i32({3}), negative = owned_i32({3, -1}), tall(DType::I32, {3, 20});
   EXPECT_TRUE(refused("scores", [&](QsaSelectArgs& args) { args.scores = flat; }));
   EXPECT_TRUE(refused("scores", [&](QsaSelectArgs& args) { args.scores = few_scores; }));
   EXPECT_TRUE(refused("n_kv", [&](QsaSelectArgs& args) { args.n_kv = one; }));

@@ -31,27 +31,28 @@ void run(const RouteArgs& args, int threads = 1) {
 // Relative error of a weight: e^(x - best) has u |x - best| from the subtraction and 4 u from exp; the sum over all
 // experts the same, averaged over its terms, and one u a term; then division, sum of the k chosen, division, factor.
 // Probabilities below 2^-126 may be 0, divided by a sum that is at least 1 / experts.
-std::vector<double> bound_of(const RouteArgs& args, const std::vector<int32_t>& ids, const std::vector<double>& weights) {
-  const int64_t experts = args.logits.extent(1), k = args.ids.extent(1);
+std::vector<double> bound_of(const RouteArgs& args, const std::vector<int32_t>& ids,
+                             const std::vector<double>& weights) {
+  const auto experts = static_cast<double>(args.logits.extent(1)), scale = std::fabs(static_cast<double>(args.scale));
+  const auto k = static_cast<size_t>(args.ids.extent(1));
   std::vector<double> bound(weights.size());
-  for (size_t i = 0; i < weights.size(); ++i) {
-    const float* logits = args.logits.row<float>(static_cast<int64_t>(i) / k);
-    const double best = logits[ids[i / static_cast<size_t>(k) * static_cast<size_t>(k)]];
-    double total = 0, spread = 0, widest = 0;
-    for (int64_t e = 0; e < experts; ++e) {
-      const double p = std::exp(static_cast<double>(logits[e]) - best);
-      total += p;
-      spread += p * (best - static_cast<double>(logits[e]));
+  for (size_t first = 0; first < weights.size(); first += k) {
+    const float* logits = args.logits.row<float>(static_cast<int64_t>(first / k));
+    const auto below_best = [&](int64_t e) {
+      return static_cast<double>(logits[ids[first]]) - static_cast<double>(logits[e]);
+    };
+    double total = 0, spread = 0;
+    for (int64_t e = 0; e < args.logits.extent(1); ++e) {
+      total += std::exp(-below_best(e));
+      spread += std::exp(-below_best(e)) * below_best(e);
     }
-    for (int64_t slot = 0; slot < k; ++slot)
-      widest = std::max(widest, best - static_cast<double>(logits[ids[i / static_cast<size_t>(k) * static_cast<size_t>(k) +
-                                                                     static_cast<size_t>(slot)]]));
-    const double distance = best - static_cast<double>(logits[ids[i]]);
-    const double of_p = distance + 4 + spread / total + 4 + static_cast<double>(experts) + 1;
-    const double of_sum = widest + 4 + spread / total + 4 + static_cast<double>(experts) + 1 + static_cast<double>(k);
-    const double relative = (args.normalise ? of_p + of_sum + 1 : of_p) + 1;
-    bound[i] = 1.01 * kU * relative * std::fabs(weights[i]) +
-               1.2e-38 * static_cast<double>(experts) * std::fabs(static_cast<double>(args.scale)) + kTiny;
+    const double of_total = spread / total + 4 + experts;
+    const double of_chosen = below_best(ids[first + k - 1]) + 4 + of_total + 1 + static_cast<double>(k);
+    for (size_t i = first; i < first + k; ++i) {
+      const double of_p = below_best(ids[i]) + 4 + of_total + 1;
+      const double relative = (args.normalise ? of_p + of_chosen + 1 : of_p) + 1;
+      bound[i] = 1.01 * kU * relative * std::fabs(weights[i]) + 1.2e-38 * experts * scale + kTiny;
+    }
   }
   return bound;
 }
@@ -69,7 +70,8 @@ void check_case(const Case& problem) {
 TEST(Route, MatchesTheOracle) {
   uint64_t seed = 1;
   for (int64_t rows : {1, 17})
-    for (auto [experts, k] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {6, 2}, {8, 3}, {8, 8}, {127, 10}, {512, 10}})
+    for (auto [experts, k] :
+         std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {6, 2}, {8, 3}, {8, 8}, {127, 10}, {512, 10}})
       for (float size : {0.01f, 6.0f, 200.0f})
         for (int variant = 0; variant < 4; ++variant) {
           Case problem(rows, experts, k, size, seed++);
@@ -82,8 +84,8 @@ TEST(Route, MatchesTheOracle) {
 
 TEST(Route, TiesGoToTheLowestIndex) {
   const Case problem(3, 8, 3);
-  assign(problem.logits.t(), std::vector<float>{1, 2, 2, 1, 2, 2, 0, 2,          //
-                                                0, 0, 0, 0, 0, 0, 0, 0,          //
+  assign(problem.logits.t(), std::vector<float>{1,  2,     2, 1,  2, 2,  0,  2,  //
+                                                0,  0,     0, 0,  0, 0,  0,  0,  //
                                                 -1, -0.0f, 0, -3, 5, -1, -1, 5});
   run(problem.args);
   EXPECT_EQ(packed<int32_t>(problem.ids), (std::vector<int32_t>{1, 2, 4, 0, 1, 2, 4, 7, 1}));
@@ -93,7 +95,8 @@ TEST(Route, TiesGoToTheLowestIndex) {
 TEST(Route, KnownWeights) {
   // Probabilities 1/2, 1/4, 1/8, 1/8. Each passes a logarithm and an exp: a few u.
   Case problem(1, 4, 2);
-  for (int64_t e = 0; e < 4; ++e) problem.logits.f({0, e}) = std::log(std::vector<float>{1, 4, 1, 2}[static_cast<size_t>(e)]);
+  for (int64_t e = 0; e < 4; ++e)
+    problem.logits.f({0, e}) = std::log(std::vector<float>{1, 4, 1, 2}[static_cast<size_t>(e)]);
   run(problem.args);
   EXPECT_EQ(packed<int32_t>(problem.ids), (std::vector<int32_t>{1, 3}));
   EXPECT_NEAR(problem.weights.f({0, 0}), 2.0 / 3, 1e-6);
@@ -140,14 +143,15 @@ TEST(Route, NonFiniteLogitsGiveValidIds) {
 }
 
 TEST(Route, RowsAndThreadsGiveTheSameBits) {
-  const Case whole(29, 33, 5);
+  // Large enough that every loop is shared among the threads (ThreadPool::grain_of).
+  const Case whole(29, 515, 5);
   run(whole.args);
   for (int threads : kThreadCounts) {
-    const Case again(29, 33, 5);
+    const Case again(29, 515, 5);
     run(again.args, threads);
     EXPECT_TRUE(same_bits(again.ids, whole.ids) && same_bits(again.weights, whole.weights)) << threads << " threads";
   }
-  const Case single(29, 33, 5);
+  const Case single(29, 515, 5);
   for (int64_t t = 0; t < 29; ++t) {
     RouteArgs row = single.args;
     for (Tensor* tensor : {&row.logits, &row.ids, &row.weights}) *tensor = tensor->slice(t, 1);

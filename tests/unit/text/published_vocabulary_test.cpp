@@ -90,7 +90,8 @@ RC_GTEST_PROP(PublishedVocabulary, AnyBytesComeBack, ()) {
   auto text = *bytes;
   if (*rc::gen::arbitrary<bool>()) text.append("<|im_end|>").append(*bytes);
   for (const bool parse_special : {false, true}) {
-    RC_ASSERT(qwen2().decode(qwen2().encode(text, {.add_special = true, .parse_special = parse_special}), true) == text);
+    const Ids ids = qwen2().encode(text, {.add_special = true, .parse_special = parse_special});
+    RC_ASSERT(qwen2().decode(ids, true) == text);
   }
 }
 
@@ -98,7 +99,7 @@ RC_GTEST_PROP(PublishedVocabulary, AnyBytesComeBack, ()) {
 // printed, not judged.
 TEST(PublishedVocabulary, HostileTextsFinish) {
   for (const std::string unit : {"a", " ", "ab", "0", "<", "\xFF", "\u4E2D", "<|im_end|>", "<|im_end|", "the"}) {
-    const size_t bytes = unit == "a" || unit == " " ? 10'000'000 : 2'000'000;
+    const size_t bytes = unit == "a" ? 10'000'000 : 1'000'000;
     std::string text;
     while (text.size() < bytes) text += unit;
     const auto start = std::chrono::steady_clock::now();
