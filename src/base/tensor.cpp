@@ -92,6 +92,9 @@ void check_tensor(const char* op, const char* argument, const Tensor& tensor, DT
   check_shape(op, argument, tensor, extents);
   if (tensor.dtype != dtype)
     argument_error(op, std::string(argument) + " is " + describe(tensor) + ", needs " + std::string(to_string(dtype)));
+  const auto last = static_cast<size_t>(tensor.rank - 1);
+  if (tensor.rank > 0 && tensor.extents[last] > 1 && tensor.strides[last] != info(dtype).block_bytes)
+    argument_error(op, std::string(argument) + " has gaps along its last axis");
 }
 
 }  // namespace strata

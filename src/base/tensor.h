@@ -54,7 +54,7 @@ inline Tensor make_f32(float* data, std::initializer_list<int64_t> extents) {
 std::string describe(const Tensor& tensor);
 
 // Argument checks shared by the operators: Error{Argument} naming operator, argument, expected and given shape.
-// An extent of -1 in `extents` matches anything.
+// An extent of -1 in `extents` matches anything. check_tensor also asks for a contiguous last axis.
 void check_tensor(const char* op, const char* argument, const Tensor& tensor, DType dtype,
                   std::initializer_list<int64_t> extents);
 void check_shape(const char* op, const char* argument, const Tensor& tensor, std::initializer_list<int64_t> extents);

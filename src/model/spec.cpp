@@ -227,7 +227,7 @@ ModelSpec read_spec(const gguf::File& file, const RopeOverride& rope) {
   spec.name = file.get_string("general.name").value_or("");
   spec.hidden = in.integer("embedding_length", 1, kMaxWidth);
   spec.context = in.integer("context_length", 1, INT32_MAX);
-  spec.eps = static_cast<float>(in.real("attention.layer_norm_rms_epsilon", 0, 1));
+  spec.eps = static_cast<float>(in.real("attention.layer_norm_rms_epsilon", 1e-12, 1));
   spec.layers.resize(static_cast<size_t>(in.integer("block_count", 1, kMaxBlocks)));
   spec.mtp_layers = in.integer_or("nextn_predict_layers", 0, static_cast<int64_t>(spec.layers.size()) - 1, 0);
   const gguf::TensorInfo* table = file.find_tensor("token_embd.weight");

@@ -56,10 +56,10 @@ class Bpe {
   uint64_t key_;
   int32_t token_count_;
   bool ignore_merges_;
-  SymbolMap symbols_;             // a symbol below token_count_ is a token; others only occur in merges
+  SymbolMap symbols_;  // a symbol below token_count_ is a token; others only occur in merges
   int32_t byte_symbol_[256];
-  std::vector<Merge> merges_;     // by rank
-  std::vector<uint32_t> slots_;   // open addressing: rank + 1 of the pair, 0 empty; size a power of two
+  std::vector<Merge> merges_;    // by rank
+  std::vector<uint32_t> slots_;  // open addressing: rank + 1 of the pair, 0 empty; size a power of two
 };
 
 }  // namespace strata::text

@@ -30,7 +30,7 @@ class ByteMatcher {
 
  private:
   struct Node {
-    uint32_t child = 0;    // first child; children are linked by `sibling`; 0 ends the list
+    uint32_t child = 0;  // first child; children are linked by `sibling`; 0 ends the list
     uint32_t sibling = 0;
     uint32_t fail = 0;     // state of the next shorter suffix
     uint32_t longest = 0;  // state of the longest pattern that ends here; 0: none

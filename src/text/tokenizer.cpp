@@ -20,7 +20,7 @@ constexpr size_t kMaxTokens = size_t{1} << 24;  // 60 times the largest publishe
 constexpr size_t kMaxMerges = size_t{1} << 24;
 constexpr size_t kMaxText = std::numeric_limits<int32_t>::max();
 
-constexpr std::array<std::string_view, 6> kEndTexts = {"<|im_end|>", "<|endoftext|>",     "<|eot_id|>",
+constexpr std::array<std::string_view, 6> kEndTexts = {"<|im_end|>", "<|endoftext|>",   "<|eot_id|>",
                                                        "<|eom_id|>", "<|end_of_text|>", "</s>"};
 
 [[noreturn]] void refuse(const char* key, const std::string& message) {

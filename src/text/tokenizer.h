@@ -19,11 +19,11 @@ enum class TokenType : uint8_t { Normal = 1, Unknown = 2, Control = 3, UserDefin
 
 // What a model file says about its vocabulary (tokenizer.ggml.*). The caller reads it from the file.
 struct Vocabulary {
-  std::string model;                   // "gpt2" is byte-level BPE; anything else is refused by name
-  std::string pre;                     // name of the pre-tokenizer
-  std::vector<std::string> tokens;     // by id, in the printable byte alphabet for normal tokens
-  std::vector<int64_t> types;          // empty: all normal; else as long as tokens
-  std::vector<std::string> merges;     // "left right", by falling priority
+  std::string model;                // "gpt2" is byte-level BPE; anything else is refused by name
+  std::string pre;                  // name of the pre-tokenizer
+  std::vector<std::string> tokens;  // by id, in the printable byte alphabet for normal tokens
+  std::vector<int64_t> types;       // empty: all normal; else as long as tokens
+  std::vector<std::string> merges;  // "left right", by falling priority
   std::optional<uint64_t> bos, eos, eot, eom, pad;
   std::optional<bool> add_bos;
 };
@@ -40,8 +40,8 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
   struct EncodeOptions {
-    bool add_special = true;     // BOS where the vocabulary asks for it, never twice
-    bool parse_special = true;   // control tokens written as text become their id; user-defined ones always do
+    bool add_special = true;    // BOS where the vocabulary asks for it, never twice
+    bool parse_special = true;  // control tokens written as text become their id; user-defined ones always do
   };
   // Linear in the text but for long pieces, O(n log n). Error{Argument} above 2 GiB; nothing else can fail.
   std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const;

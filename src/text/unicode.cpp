@@ -12,7 +12,7 @@ constexpr uint32_t kRanges[] = {
 };
 
 struct Lead {
-  uint8_t length;  // 0: no character begins with this byte
+  uint8_t length;     // 0: no character begins with this byte
   uint8_t low, high;  // bounds of the second byte; they exclude overlong forms, surrogates and values above U+10FFFF
 };
 

@@ -1,4 +1,6 @@
 // The first bytes make a vocabulary, the rest a text. Vocabularies may be refused; a text never is, and comes back.
+#include "text/tokenizer.h"
+
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -6,7 +8,6 @@
 
 #include "base/error.h"
 #include "text/stream.h"
-#include "text/tokenizer.h"
 
 namespace {
 

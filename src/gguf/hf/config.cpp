@@ -254,7 +254,8 @@ void read_rope(const Fields& f, Config& c, const Warn& warn) {
   r.beta_slow = rope.real("beta_slow", 1e-6, 1e6);
   r.extrapolation = rope.real("extrapolation_factor", 0, 1e6);
   r.attention_factor = rope.real("attention_factor", 1e-6, 1e6);
-  if (r.scaling == RopeScaling::Yarn && (rope.has("mscale") || rope.has("mscale_all_dim") || rope.boolean("truncate") == false))
+  if (r.scaling == RopeScaling::Yarn &&
+      (rope.has("mscale") || rope.has("mscale_all_dim") || rope.boolean("truncate") == false))
     rope.fail("yarn with mscale or without truncation is not supported");
 }
 
@@ -320,7 +321,8 @@ void read_delta_net(const Fields& f, Config& c) {
   const std::string fallback = f.string({"hidden_act"}).value_or("silu");
   const std::string gate = f.string({"output_gate_type"}).value_or(fallback);
   c.sigmoid_output_gate = gate == "sigmoid";
-  if (gate != "sigmoid" && gate != "silu" && gate != "swish") f.fail("output_gate_type \"" + gate + "\" is not supported");
+  if (gate != "sigmoid" && gate != "silu" && gate != "swish")
+    f.fail("output_gate_type \"" + gate + "\" is not supported");
   if (c.sigmoid_output_gate && c.family != Family::Qwen4Exp)
     f.fail("output_gate_type sigmoid is not supported for " + std::string(architecture(c.family)));
 }
@@ -344,7 +346,8 @@ void read_ple(const Fields& f, Config& c) {
   PleConfig& p = c.ple;
   for (const uint64_t layer : f.integers("ple_layer_ids", 1, c.layers, kMaxLayers)) {
     if (std::count(p.layers.begin(), p.layers.end(), layer - 1) != 0) f.fail("ple_layer_ids names a layer twice");
-    if (!c.recurrent[layer - 1]) f.fail("ple_layer_ids names layer " + std::to_string(layer) + ", which is no delta net");
+    if (!c.recurrent[layer - 1])
+      f.fail("ple_layer_ids names layer " + std::to_string(layer) + ", which is no delta net");
     p.layers.push_back(layer - 1);
   }
   if (p.layers.empty()) return;

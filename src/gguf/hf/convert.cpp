@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <thread>
 
 #include "base/error.h"
+#include "base/thread_pool.h"
 #include "gguf/gguf.h"
 #include "gguf/hf/metadata.h"
 #include "gguf/hf/storage.h"
@@ -44,7 +46,8 @@ void choose_types(Conversion& c, DType asked, const Warn& warn) {
   }
   if (fallbacks > 0)
     warn(std::to_string(fallbacks) + " tensors are written as F16: their rows are not whole blocks of " +
-         std::string(to_string(asked)) + " (" + std::to_string(info(asked).block_elements) + "), for instance " + example);
+         std::string(to_string(asked)) + " (" + std::to_string(info(asked).block_elements) + "), for instance " +
+         example);
 }
 
 Conversion prepare(const std::string& directory, DType type, const Warn& warn) {
@@ -88,10 +91,15 @@ class ValueCheck {
   uint64_t not_finite_ = 0, beyond_ = 0;
 };
 
+int threads_of(const ConvertOptions& options) {
+  const int wanted = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(wanted, 1, 256);
+}
+
 class Stream {
  public:
   Stream(const Conversion& conversion, Writer& writer, const ConvertOptions& options, const Warn& warn)
-      : conversion_(conversion), writer_(writer), options_(options), warn_(warn) {
+      : conversion_(conversion), writer_(writer), options_(options), warn_(warn), pool_(threads_of(options)) {
     for (const TensorInfo& tensor : writer.tensors()) total_ += tensor.bytes;
   }
 
@@ -121,7 +129,14 @@ class Stream {
       throw Error(ErrorKind::Interrupted, "conversion stopped; nothing was written");
     if (options_.progress) options_.progress(done_, total_, name);
     blocks_.resize(bytes_of(type, static_cast<int64_t>(elements)));
-    encoder(type)(values, blocks_.data(), static_cast<int64_t>(elements));
+    const EncodeRow encode_row = encoder(type);
+    const DTypeInfo& block = info(type);
+    const auto items = static_cast<int64_t>(elements / block.block_elements);
+    const int64_t operations = 16 * static_cast<int64_t>(block.block_elements);  // the cheapest quantiser, roughly
+    pool_.run(items, ThreadPool::grain_of(operations), [&](int64_t begin, int64_t end, int) {
+      encode_row(values + begin * block.block_elements, blocks_.data() + begin * block.block_bytes,
+                 (end - begin) * block.block_elements);
+    });
     writer_.write(blocks_.data(), blocks_.size());
     done_ += blocks_.size();
   }
@@ -132,6 +147,7 @@ class Stream {
   const Warn& warn_;
   std::vector<float> values_;
   std::vector<std::byte> blocks_;
+  ThreadPool pool_;
   uint64_t done_ = 0, total_ = 0;
 };
 

@@ -17,6 +17,7 @@ struct ConvertOptions {
   // Bytes written so far, bytes in all, tensor just begun; may be empty.
   std::function<void(uint64_t done, uint64_t total, const std::string& tensor)> progress;
   const std::atomic<bool>* cancelled = nullptr;  // polled; Error{Interrupted} when it becomes true
+  int threads = 0;                               // that encode; 0: one per core. The bytes do not depend on it
 };
 
 struct ConversionSummary {
@@ -27,8 +28,8 @@ struct ConversionSummary {
   bool vocabulary = false;
 };
 
-// Writes `output`, or nothing at all. Tensors are streamed: memory stays near the size of one matrix row block, whatever
-// the model. Error{File}, Error{Format}, Error{Model}, Error{Argument} (a type without encoder), Error{Interrupted}.
+// Writes `output`, or nothing at all. Tensors are streamed in runs of rows: some 10 MB of buffers whatever the model.
+// Error{File}, Error{Format}, Error{Model}, Error{Argument} (a type without encoder), Error{Interrupted}.
 void convert(const std::string& directory, const std::string& output, const ConvertOptions& options);
 
 // The same checks and warnings without writing anything.

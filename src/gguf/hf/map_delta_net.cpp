@@ -3,7 +3,8 @@
 namespace strata::gguf::hf {
 namespace {
 
-void add_rows(Mapper& m, std::string name, const SourceTensor& source, uint64_t width, IndexMap rows, Op op = Op::Copy) {
+void add_rows(Mapper& m, std::string name, const SourceTensor& source, uint64_t width, IndexMap rows,
+              Op op = Op::Copy) {
   Piece piece = m.whole(source, width);
   const uint64_t count = rows.size();
   piece.rows = std::move(rows);

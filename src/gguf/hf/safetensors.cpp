@@ -37,7 +37,8 @@ constexpr std::array<TypeEntry, 16> kTypes{{
 SourceTensor checked_tensor(const HeaderEntry& entry, uint64_t data_start, uint64_t file_size,
                             const std::string& path) {
   const std::string what = "tensor " + entry.name;
-  const auto type = std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeEntry& t) { return t.name == entry.dtype; });
+  const auto type =
+      std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeEntry& t) { return t.name == entry.dtype; });
   if (type == kTypes.end()) malformed(path, what + " has the unknown dtype \"" + entry.dtype + "\"");
   SourceTensor tensor{entry.name, type->type, entry.shape, 1, 0, 0, 0};
   for (const uint64_t extent : entry.shape)
@@ -79,7 +80,8 @@ std::string_view to_string(SourceType type) { return kTypes[static_cast<size_t>(
 size_t element_size(SourceType type) { return kTypes[static_cast<size_t>(type)].bytes; }
 
 std::vector<SourceTensor> parse_safetensors_header(std::span<const std::byte> file, const std::string& path) {
-  if (file.size() < 8) malformed(path, "is too short for a safetensors file (" + std::to_string(file.size()) + " bytes)");
+  if (file.size() < 8)
+    malformed(path, "is too short for a safetensors file (" + std::to_string(file.size()) + " bytes)");
   uint64_t length = 0;
   for (int i = 7; i >= 0; --i) length = length << 8 | std::to_integer<uint64_t>(file[static_cast<size_t>(i)]);
   if (length > kMaxHeader || length > file.size() - 8)

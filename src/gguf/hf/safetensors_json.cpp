@@ -64,7 +64,8 @@ class HeaderHandler : public Handler {
       return true;
     }
     if (in_metadata_) return true;
-    if (name != "dtype" && name != "shape" && name != "data_offsets") fail("has the unknown field \"" + name.substr(0, 64) + "\"");
+    if (name != "dtype" && name != "shape" && name != "data_offsets")
+      fail("has the unknown field \"" + name.substr(0, 64) + "\"");
     field_ = name == "dtype" ? kDtype : name == "shape" ? kShape : kOffsets;
     if ((seen_ & field_) != 0) fail("states " + name + " twice");
     seen_ |= field_;
@@ -118,7 +119,8 @@ class HeaderHandler : public Handler {
  private:
   enum Field : unsigned { kDtype = 1, kShape = 2, kOffsets = 4 };
   [[noreturn]] void fail(const std::string& message) const {
-    refuse((depth_ == 0 || entries_.empty() || in_metadata_ ? "header " : "tensor " + entries_.back().name + " ") + message);
+    refuse((depth_ == 0 || entries_.empty() || in_metadata_ ? "header " : "tensor " + entries_.back().name + " ") +
+           message);
   }
 
   std::vector<HeaderEntry> entries_;

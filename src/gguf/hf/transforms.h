@@ -1,4 +1,5 @@
-// Index maps of the conversion: element i of a map says which row (or column) of the HF tensor becomes row i of the file.
+// Index maps of the conversion: element i of a map says which row (or column) of the HF tensor becomes row i of the
+// file.
 #pragma once
 
 #include <cstdint>

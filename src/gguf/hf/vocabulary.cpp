@@ -185,7 +185,8 @@ void add_special_ids(const Vocabulary& vocabulary, const Config& c, const Json& 
   add("eos_token_id", special_id(vocabulary, member(settings, "eos_token"), first_eos));
   add("padding_token_id", special_id(vocabulary, member(settings, "pad_token"), c.pad));
   const Json& stated = member(settings, "add_bos_token");
-  const bool add_bos = stated.is_boolean() ? stated.get<bool>() : template_adds_bos(member(tokenizer, "post_processor"));
+  const bool add_bos =
+      stated.is_boolean() ? stated.get<bool>() : template_adds_bos(member(tokenizer, "post_processor"));
   const bool qwen = pre == "qwen2" || pre == "qwen35";
   keys.push_back({"tokenizer.ggml.add_bos_token", Value::of_bool(add_bos && bos.has_value() && !qwen)});
 }
@@ -209,7 +210,8 @@ std::vector<KeyValue> read_vocabulary(const std::string& directory, const Config
     return {};
   }
   if (is_true(member(model, "ignore_merges")) && pre != "llama-bpe")
-    warn(path + " sets ignore_merges, which the pre-tokenizer " + pre + " does not have: rare words may split differently");
+    warn(path + " sets ignore_merges, which the pre-tokenizer " + pre +
+         " does not have: rare words may split differently");
 
   Vocabulary vocabulary(path, config.vocab);
   vocabulary.read(tokenizer);

@@ -8,7 +8,7 @@ namespace strata {
 
 struct AttentionArgs {
   Tensor q;       // f32 [rows, heads, dim], rows and heads may be strided
-  Tensor k;       // f32 [cells, kv_heads, dim]
+  Tensor k;       // f32 [cells, kv_heads, dim], cells and heads may be strided, as in v
   Tensor v;       // f32 [cells, kv_heads, dim]
   Tensor n_kv;    // i32 [rows]: row t attends to cells 0 .. n_kv[t] - 1; 0 gives a row of zeros
   float scale = 1;

@@ -19,8 +19,9 @@ void experts(Queue& queue, const ExpertsArgs& args) {
   check_shape("experts", "up", args.up, {count, inner, hidden});
   check_shape("experts", "down", args.down, {count, hidden, inner});
   check_tensor("experts", "y", args.y, DType::F32, {rows, hidden});
-  for (const Tensor* scale : {&args.gate_scale, &args.up_scale, &args.down_scale})
-    if (!scale->empty()) check_tensor("experts", "scale", *scale, DType::F32, {count});
+  if (!args.gate_scale.empty()) check_tensor("experts", "gate_scale", args.gate_scale, DType::F32, {count});
+  if (!args.up_scale.empty()) check_tensor("experts", "up_scale", args.up_scale, DType::F32, {count});
+  if (!args.down_scale.empty()) check_tensor("experts", "down_scale", args.down_scale, DType::F32, {count});
   for (int64_t t = 0; t < rows; ++t)
     for (int64_t i = 0; i < args.ids.extent(1); ++i)
       if (const int32_t id = args.ids.row<const int32_t>(t)[i]; id < 0 || id >= count)

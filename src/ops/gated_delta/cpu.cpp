@@ -64,7 +64,7 @@ void gated_delta_portable(Queue& queue, const GatedDeltaArgs& args) {
       const int64_t key_head = args.mapping == HeadMapping::Grouped ? h / repeat : h % key_heads;
       for (int64_t t = 0; t < rows; ++t) {
         const int64_t key_row = (t * key_heads + key_head) * dk;
-        step(args.state.row<float>(h) + first, dv, queries.data() + key_row, keys.data() + key_row,
+        step(args.state.row<float>(h) + first, args.state.stride(1) / static_cast<int64_t>(sizeof(float)), queries.data() + key_row, keys.data() + key_row,
              args.v[t].row<const float>(h) + first, exp_f32(args.g.row<const float>(t)[h]),
              args.beta.row<const float>(t)[h], dk, count, delta, args.out[t].row<float>(h) + first);
       }

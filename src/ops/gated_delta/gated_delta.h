@@ -13,7 +13,7 @@ enum class HeadMapping {
 };
 
 struct GatedDeltaArgs {
-  Tensor q;      // f32 [rows, key_heads, dk], raw: the operator normalises; rows may be strided
+  Tensor q;      // f32 [rows, key_heads, dk], raw: the operator normalises; rows and heads may be strided
   Tensor k;      // f32 [rows, key_heads, dk], raw
   Tensor v;      // f32 [rows, value_heads, dv]
   Tensor g;      // f32 [rows, value_heads]: log decay, <= 0

@@ -35,6 +35,8 @@ void ngram_embedding(Queue& queue, const NgramEmbeddingArgs& args) {
   check_tensor(kOp, "context", args.context, DType::I32, {args.params->orders});
   check_tensor(kOp, "y", args.y, DType::F32,
                {args.ids.extent(0), args.params->orders * args.params->heads, args.table.extent(1)});
+  for (int64_t t = 0; t < args.ids.extent(0); ++t)
+    if (args.ids.as<int32_t>()[t] < 0) argument_error(kOp, "ids holds a negative token at row " + std::to_string(t));
   choose_arm<NgramEmbeddingArgs>(queue, kOp, kArms, args).run(queue, args);
 }
 

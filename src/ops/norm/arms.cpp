@@ -17,6 +17,7 @@ void norm(Queue& queue, const NormArgs& args) {
   else
     check_tensor("norm", "weight", args.weight, DType::F32, {width});
   check_tensor("norm", "y", args.y, DType::F32, {args.x.extent(0), groups, width});
+  if (!(args.eps > 0)) argument_error("norm", "eps must be positive");
   choose_arm<NormArgs>(queue, "norm", kArms, args).run(queue, args);
 }
 

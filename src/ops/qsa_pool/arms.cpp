@@ -16,6 +16,7 @@ void qsa_pool(Queue& queue, const QsaPoolArgs& args) {
   check_tensor("qsa_pool", "weight", args.weight, DType::F32, {d});
   check_tensor("qsa_pool", "pooled", args.pooled, DType::F32, {-1, d});
   const int64_t ratio = args.tail.extent(0);
+  if (!(args.eps > 0)) argument_error("qsa_pool", "eps must be positive");
   if (ratio < 1) argument_error("qsa_pool", "the ratio must be at least 1");
   if (args.rope == nullptr || args.rope->rotary_dims() > d)
     argument_error("qsa_pool", "rotary dims must not exceed the index head dim " + std::to_string(d));

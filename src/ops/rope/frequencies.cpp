@@ -14,6 +14,12 @@ void check(const RopeParams& params) {
   if (!(params.factor > 0) || !std::isfinite(params.factor)) argument_error("rope", "the factor must be positive");
   if (params.scaling == RopeScaling::Yarn && !(params.original_context >= 1))
     argument_error("rope", "YaRN needs the original context length");
+  if (params.scaling == RopeScaling::Yarn &&
+      (!(params.beta_fast > 0 && params.beta_slow > 0) || !(params.ext >= 0 && params.ext <= 1) ||
+       !(params.attention_factor >= 0) || !std::isfinite(params.attention_factor)))
+    argument_error("rope", "YaRN needs positive betas, ext within 0 and 1 and a finite attention factor");
+  for (float factor : params.pair_factors)
+    if (!(factor > 0) || !std::isfinite(factor)) argument_error("rope", "frequency factors must be positive");
   const size_t half = static_cast<size_t>(params.rotary_dims) / 2;
   if (!params.pair_factors.empty() && params.pair_factors.size() != half)
     argument_error("rope", "needs one frequency factor per pair (" + std::to_string(half) + "), got " +

@@ -9,7 +9,7 @@
 namespace strata {
 namespace {
 
-constexpr float kSmallestSum = 6.1e-5f;  // the smallest normal f16, as other engines clamp it
+constexpr float kSmallestSum = 6.1e-5f;  // as other engines clamp it
 
 void route_row(const float* logits, int64_t experts, int64_t k, const RouteArgs& args, int32_t* ids, float* weights,
                std::vector<int32_t>& order) {

@@ -116,8 +116,10 @@ TEST(HfConfig, Experts) {
   EXPECT_EQ(parse("qwen3", "").dense, std::vector<bool>(4, true));
   EXPECT_EQ(parse("mixtral", R"(,"num_local_experts":4,"num_experts_per_tok":2,"sliding_window":null)").experts.hidden,
             96u);
-  refused("qwen3_moe", R"(,"num_experts":4,"num_experts_per_tok":5,"moe_intermediate_size":16)", "num_experts_per_tok is 5");
-  refused("qwen3_moe", R"(,"num_experts":4,"num_experts_per_tok":0,"moe_intermediate_size":16)", "num_experts_per_tok is 0");
+  refused("qwen3_moe", R"(,"num_experts":4,"num_experts_per_tok":5,"moe_intermediate_size":16)",
+          "num_experts_per_tok is 5");
+  refused("qwen3_moe", R"(,"num_experts":4,"num_experts_per_tok":0,"moe_intermediate_size":16)",
+          "num_experts_per_tok is 0");
 }
 
 TEST(HfConfig, IndexerComesWholeOrNotAtAll) {

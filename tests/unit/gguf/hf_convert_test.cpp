@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/mapped_file.h"
 #include "gguf/gguf.h"
 #include "gguf/hf/safetensors.h"
 #include "gguf/quant.h"
@@ -374,6 +375,30 @@ TEST_F(HfConvert, DescriptionAgreesWithTheFile) {
   EXPECT_EQ(summary.tensor_bytes, file.data_bytes());
   EXPECT_EQ(summary.mtp_blocks, 1u);
   EXPECT_FALSE(summary.vocabulary);
+}
+
+TEST_F(HfConvert, TheNumberOfThreadsChangesNoByte) {
+  TinyCheckpoint t = tiny_llama();
+  t.fill("model.embed_tokens.weight", {4096, 256});  // several shares of blocks
+  t.fill("lm_head.weight", {4096, 256});
+  for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
+    for (const char* norm : {"input_layernorm", "post_attention_layernorm"}) t.fill(layer + norm + ".weight", {256});
+    t.fill(layer + "self_attn.q_proj.weight", {8, 256});
+    for (const char* name : {"k_proj", "v_proj"}) t.fill(layer + "self_attn." + name + ".weight", {4, 256});
+    t.fill(layer + "self_attn.o_proj.weight", {256, 8});
+    for (const char* name : {"gate_proj", "up_proj"}) t.fill(layer + "mlp." + name + ".weight", {6, 256});
+    t.fill(layer + "mlp.down_proj.weight", {256, 6});
+  }
+  t.fill("model.norm.weight", {256});
+  write(t, tiny_config("llama", R"("hidden_size":256,"vocab_size":4096,)"));
+  for (const DType type : {DType::Q4_K, DType::F16}) {
+    options_.threads = 1;
+    convert(type);
+    const std::string one = read_file(output(), 1u << 26);
+    options_.threads = 3;
+    convert(type);
+    EXPECT_TRUE(read_file(output(), 1u << 26) == one) << to_string(type);
+  }
 }
 
 TEST_F(HfConvert, AFullDiskIsOneLineAndLeavesNothing) {

@@ -1,5 +1,5 @@
-// Converts every checkpoint of the optional fixtures and compares the file with what gguf.md, sections 3 and 5, promise:
-// the exact set of tensors and shapes, and the values, both written here a second time and element by element.
+// Converts every checkpoint of the optional fixtures and compares the file with what gguf.md, sections 3 and 5,
+// promise: the exact set of tensors and shapes, and the values, both written here a second time and element by element.
 #include <algorithm>
 #include <cmath>
 
@@ -156,7 +156,8 @@ class Expected {
     const uint64_t wide = c.streams * c.hidden;
     add(b + "ple_key.weight", {c.ple.embed_dim, wide});
     add(b + "ple_value.weight", {c.ple.embed_dim, c.hidden});
-    for (const char* name : {"ple_norm_key.weight", "ple_norm_query.weight", "ple_norm_conv.weight"}) add(b + name, {wide});
+    for (const char* name : {"ple_norm_key.weight", "ple_norm_query.weight", "ple_norm_conv.weight"})
+      add(b + name, {wide});
     add(b + "ple_conv1d.weight", {4, wide});
     add("per_layer_token_embd.weight", {});  // rows: checked by the values
   }
@@ -365,7 +366,8 @@ TEST(HfFixtures, Qwen3NextKeepsValueHeadsInOrder) {
   if (!fs::exists(path)) GTEST_SKIP() << "no fixtures at " << kFixtures;
   const Converted m(path, DType::F32);
   const auto& d = m.config.delta;
-  const uint64_t H = m.config.hidden, rows = d.value_heads / d.key_heads * d.value_dim, group = 2 * d.key_dim + 2 * rows;
+  const uint64_t H = m.config.hidden, rows = d.value_heads / d.key_heads * d.value_dim,
+                 group = 2 * d.key_dim + 2 * rows;
   const auto old = m.hf("model.layers.0.linear_attn.in_proj_qkvz.weight");
   const auto qkv = m.out("blk.0.attn_qkv.weight"), z = m.out("blk.0.attn_gate.weight");
   for (uint64_t k = 0; k < d.key_heads; ++k)
@@ -375,7 +377,8 @@ TEST(HfFixtures, Qwen3NextKeepsValueHeadsInOrder) {
         EXPECT_EQ(qkv[((d.key_heads + k) * d.key_dim + x) * H + i], old[(k * group + d.key_dim + x) * H + i]);
       }
       for (uint64_t x = 0; x < rows; ++x) {
-        EXPECT_EQ(qkv[(2 * d.key_heads * d.key_dim + k * rows + x) * H + i], old[(k * group + 2 * d.key_dim + x) * H + i]);
+        EXPECT_EQ(qkv[(2 * d.key_heads * d.key_dim + k * rows + x) * H + i],
+                  old[(k * group + 2 * d.key_dim + x) * H + i]);
         EXPECT_EQ(z[(k * rows + x) * H + i], old[(k * group + 2 * d.key_dim + rows + x) * H + i]);
       }
     }

@@ -26,7 +26,8 @@ void refused(const std::string& bytes, const std::string& part) {
 TEST(HfSafetensors, ReadsTypesShapesAndOffsets) {
   const auto tensors = parse(safetensors_bytes(
       R"({"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[2,3],"data_offsets":[4,16]},)"
-      R"("a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"z":{"dtype":"I64","shape":[0],"data_offsets":[16,16]}}  )",
+      R"("a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},)"
+      R"("z":{"dtype":"I64","shape":[0],"data_offsets":[16,16]}}  )",
       std::string(16, 'x')));
   ASSERT_EQ(tensors.size(), 3u);
   EXPECT_EQ(tensors[0].name, "a");
@@ -115,7 +116,8 @@ TEST(HfCheckpoint, ReadsShardsThroughTheIndex) {
   dir.write("one.safetensors", first.bytes());
   dir.write("two.safetensors", second.bytes());
   auto index = [&](const std::string& map) {
-    dir.write("model.safetensors.index.json", R"({"metadata":{"total_size":20,"more":[1.5,{}]},"weight_map":)" + map + "}");
+    dir.write("model.safetensors.index.json",
+              R"({"metadata":{"total_size":20,"more":[1.5,{}]},"weight_map":)" + map + "}");
   };
   index(R"({"y":"two.safetensors","x":"one.safetensors"})");
   const Checkpoint checkpoint = Checkpoint::open(dir.path());

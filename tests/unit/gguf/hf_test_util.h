@@ -83,7 +83,8 @@ class TinyCheckpoint {
     std::ostringstream header;
     std::string data;
     for (const auto& [name, tensor] : tensors_) {
-      header << (header.tellp() == 0 ? '{' : ',') << '"' << name << "\":{\"dtype\":\"" << tensor.dtype << "\",\"shape\":[";
+      header << (header.tellp() == 0 ? '{' : ',') << '"' << name << "\":{\"dtype\":\"" << tensor.dtype
+             << "\",\"shape\":[";
       for (size_t i = 0; i < tensor.shape.size(); ++i) header << (i ? "," : "") << tensor.shape[i];
       header << "],\"data_offsets\":[" << data.size() << ',';
       data += tensor.bytes;

@@ -7,7 +7,8 @@
 
 namespace strata::gguf::hf::testing {
 
-// hidden 8, 2 layers, 2 heads of 4 on 1 kv head, vocabulary 10, 2 experts of 4; delta net 2 key heads of 2, 4 value heads of 3.
+// hidden 8, 2 layers, 2 heads of 4 on 1 kv head, vocabulary 10, 2 experts of 4; delta net 2 key heads of 2, 4 value
+// heads of 3.
 inline const std::string kTinyBase =
     R"("vocab_size":10,"hidden_size":8,"num_hidden_layers":2,"num_attention_heads":2,"num_key_value_heads":1,)"
     R"("head_dim":4,"intermediate_size":6,"max_position_embeddings":64,"partial_rotary_factor":1.0,)";

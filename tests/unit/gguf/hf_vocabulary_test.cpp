@@ -15,11 +15,14 @@ std::string split(const std::string& pattern) {
          R"("},"behavior":"Isolated","invert":false},)" + kByteLevel + "]}";
 }
 
-const std::string kQwen2 = split(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)");
-const std::string kQwen35 = split(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)");
-const std::string kLlama3 = split(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)");
-const std::string kSmollm =
-    R"({"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},{"type":"ByteLevel","use_regex":true}]})";
+// Published patterns, escaped as JSON holds them.
+const std::string kHead = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?)";
+const std::string kTail = R"([\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)";
+const std::string kQwen2 = split(kHead + R"(\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+)" + kTail);
+const std::string kQwen35 = split(kHead + R"([\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+)" + kTail);
+const std::string kLlama3 = split(kHead + R"(\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+)" + kTail);
+const std::string kSmollm = R"({"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},)"
+                            R"({"type":"ByteLevel","use_regex":true}]})";
 
 class HfVocabulary : public ::testing::Test {
  protected:
@@ -27,8 +30,8 @@ class HfVocabulary : public ::testing::Test {
   void tokenizer(const std::string& pre, const std::string& added, const std::string& merges,
                  const std::string& more = "") {
     dir_.write("tokenizer.json", R"({"pre_tokenizer":)" + pre + R"(,"added_tokens":)" + added +
-                                     R"(,"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":)" + merges + more +
-                                     "}}");
+                                     R"(,"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":)" + merges +
+                                     more + "}}");
   }
   std::vector<KeyValue> read() {
     warnings_.clear();
@@ -103,7 +106,8 @@ TEST_F(HfVocabulary, SpecialTokensAndBos) {
 
 TEST_F(HfVocabulary, ChatTemplates) {
   tokenizer(kQwen2, kAdded, "[]");
-  dir_.write("tokenizer_config.json", R"({"chat_template":[{"name":"default","template":"D"},{"name":"tool","template":"T"}]})");
+  dir_.write("tokenizer_config.json", R"({"chat_template":[{"name":"default","template":"D"},)"
+                                      R"({"name":"tool","template":"T"}]})");
   auto keys = read();
   EXPECT_EQ(at(keys, "chat_template").s, "D");
   EXPECT_EQ(at(keys, "chat_template.tool").s, "T");

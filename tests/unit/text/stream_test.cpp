@@ -38,13 +38,15 @@ std::vector<std::string> cut(const std::string& text, const std::vector<size_t>&
 using Strings = std::vector<std::string>;
 
 TEST(Utf8Stream, HoldsAnIncompleteCharacterOnly) {
-  EXPECT_EQ(releases(Utf8Stream(), {"a\xF0", "\x9F", "\x99", "\x82 b", "c"}), (Strings{"a", "", "", "\U0001F642 b", "c", ""}));
+  EXPECT_EQ(releases(Utf8Stream(), {"a\xF0", "\x9F", "\x99", "\x82 b", "c"}),
+            (Strings{"a", "", "", "\U0001F642 b", "c", ""}));
   EXPECT_EQ(releases(Utf8Stream(), {"\xE2\x82"}), (Strings{"", "\xE2\x82"}));
   EXPECT_EQ(releases(Utf8Stream(true), {"\xE2\x82"}), (Strings{"", "\uFFFD"}));
 }
 
 TEST(Utf8Stream, ABytePastHopeIsReleasedAtOnce) {
-  EXPECT_EQ(releases(Utf8Stream(), {"\xFF", "\xE2", "(", "\xED", "\xA0"}), (Strings{"\xFF", "", "\xE2(", "", "\xED\xA0", ""}));
+  EXPECT_EQ(releases(Utf8Stream(), {"\xFF", "\xE2", "(", "\xED", "\xA0"}),
+            (Strings{"\xFF", "", "\xE2(", "", "\xED\xA0", ""}));
 }
 
 // Right-hand sides: bytes.decode("utf-8", "replace") of Python 3.11.
@@ -52,11 +54,11 @@ TEST(Utf8Stream, ReplacesAsPythonDoes) {
   const std::string r = "\uFFFD";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"a\x80z", "a" + r + "z"},
-      {"\xC0\xAF", r + r},                    // overlong
-      {"\xE0\x80\xAF", r + r + r},            // overlong
-      {"\xED\xA0\x80", r + r + r},            // surrogate
-      {"\xF4\x90\x80\x80", r + r + r + r},    // above U+10FFFF
-      {"\xF0\x9F\x98(", r + "("},             // cut short
+      {"\xC0\xAF", r + r},                  // overlong
+      {"\xE0\x80\xAF", r + r + r},          // overlong
+      {"\xED\xA0\x80", r + r + r},          // surrogate
+      {"\xF4\x90\x80\x80", r + r + r + r},  // above U+10FFFF
+      {"\xF0\x9F\x98(", r + "("},           // cut short
       {"\xE2\x82\xE2\x82\xAC", r + "\u20AC"},
       {"\xF0\x9F", r},
       {"\u00E9\u4E2D\U0001F642", "\u00E9\u4E2D\U0001F642"},
@@ -69,8 +71,8 @@ TEST(Utf8Stream, ReplacesAsPythonDoes) {
 
 rc::Gen<std::string> utf8_like() {
   return rc::gen::map(rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(std::vector<std::string>{
-                          "a", "\u00E9", "\u4E2D", "\U0001F642", "\x80", "\xBF", "\xC3", "\xE0", "\xE2\x82", "\xED", "\xA0",
-                          "\xF0\x9F", "\xF4", "\x90", "\xFF"})),
+                          "a", "\u00E9", "\u4E2D", "\U0001F642", "\x80", "\xBF", "\xC3", "\xE0", "\xE2\x82", "\xED",
+                          "\xA0", "\xF0\x9F", "\xF4", "\x90", "\xFF"})),
                       join);
 }
 

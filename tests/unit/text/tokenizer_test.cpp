@@ -100,9 +100,10 @@ RC_GTEST_PROP(Tokenizer, EqualsTheDefinitionOnRandomVocabularies, ()) {
 
 const std::vector<Added>& added() {
   static const std::vector<Added> tokens = {
-      {"<|im_end|>", TokenType::Control},  {"<think>", TokenType::UserDefined}, {"<thinking>", TokenType::UserDefined},
-      {"[PAD261]", TokenType::Unused},     {"ink>x", TokenType::UserDefined},   {"<think>!", TokenType::Control},
-      {"<unk>", TokenType::Unknown},       {"", TokenType::Control},
+      {"<|im_end|>", TokenType::Control},     {"<think>", TokenType::UserDefined},
+      {"<thinking>", TokenType::UserDefined}, {"[PAD261]", TokenType::Unused},
+      {"ink>x", TokenType::UserDefined},      {"<think>!", TokenType::Control},
+      {"<unk>", TokenType::Unknown},          {"", TokenType::Control},
   };
   return tokens;
 }
@@ -120,8 +121,7 @@ TEST(Tokenizer, ControlTokensOnlyWhereAllowedUserDefinedAlways) {
 
 TEST(Tokenizer, TheLeftmostThenTheLongestSpecialToken) {
   const Tokenizer t(byte_vocabulary({}, added()));
-  EXPECT_EQ(t.encode("<thinking><think>!<think", kSpecial),
-            (Ids{kThinking, kThinkBang, '<', 't', 'h', 'i', 'n', 'k'}));
+  EXPECT_EQ(t.encode("<thinking><think>!<think", kSpecial), (Ids{kThinking, kThinkBang, '<', 't', 'h', 'i', 'n', 'k'}));
   EXPECT_EQ(t.encode("<think>!", kPlain), (Ids{kThink, '!'}));
   EXPECT_EQ(t.encode("<think>x", kPlain), (Ids{kThink, 'x'}));  // "ink>x" begins later
   EXPECT_EQ(t.encode("<ink>x", kPlain), (Ids{'<', kInk}));

@@ -33,8 +33,9 @@ TEST(Unicode, EveryCodePointHasTheClassOfPcre2) {
 }
 
 TEST(Unicode, InvalidBytesHaveNoClassAndAreOneByteEach) {
-  for (const char* text : {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80",
-                           "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF", "\xC3", "\xC3(", "\xE2\x82", "\xF0\x9F\x98"}) {
+  for (const char* text :
+       {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80", "\xF4\x90\x80\x80",
+        "\xF5\x80\x80\x80", "\xFF", "\xC3", "\xC3(", "\xE2\x82", "\xF0\x9F\x98"}) {
     const Char c = char_at(text, 0);
     EXPECT_EQ(c.classes, 0) << text;
     EXPECT_EQ(c.length, 1) << text;

@@ -1,0 +1,103 @@
+// The default model: greedy ids recorded from this engine, pass keys with pruning on, bits that do not depend on how a
+// prompt is cut; and, with TEST_ALL=1 and the F16 file at hand, every id and draft of the reference program.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "runtime/vocabulary.h"
+#include "support/model_run.h"
+#include "text/tokenizer.h"
+
+namespace strata::test {
+namespace {
+
+using nlohmann::json;
+
+const std::string kModel = source_path("models/strata-mini-q8_0.gguf");
+const std::string kF16 = source_path("../shared/models/strata-mini-f16.gguf");
+
+json read_json(const std::string& path) {
+  std::ifstream file(path);
+  return json::parse(file);
+}
+
+// Case i of the 14 prompts; 9 to 13 are the pass keys.
+void check_recorded(size_t index) {
+  const json prompts = read_json(source_path("tests/fixtures/mini_prompts.json"));
+  const json recorded = read_json(source_path("tests/fixtures/mini_recorded.json"));
+  ASSERT_LT(index, recorded.size());
+  const auto prompt = prompts[index]["prompt_ids"].get<std::vector<int32_t>>();
+  const auto wanted = recorded[index]["greedy_ids"].get<std::vector<int32_t>>();
+  ModelRun model(kModel);
+  const text::Tokenizer tokenizer(read_vocabulary(model.model().file()));
+  const std::vector<int32_t> ids = model.greedy(prompt, static_cast<int>(wanted.size()));
+  EXPECT_EQ(ids, wanted) << tokenizer.decode(ids);
+  const std::string key = recorded[index].value("pass_key", "");
+  EXPECT_NE(tokenizer.decode(ids).find(key), std::string::npos) << prompt.size() << " tokens, pass key " << key;
+}
+
+TEST(DefaultModel, ShortPromptsAsRecorded) {
+  for (size_t i = 0; i < 9; ++i) check_recorded(i);
+}
+// 253 tokens are within the selection budget of 256, the others prune.
+TEST(DefaultModel, PassKey253) { check_recorded(9); }
+TEST(DefaultModel, PassKey630) { check_recorded(10); }
+TEST(DefaultModel, PassKey1062) { check_recorded(11); }
+TEST(DefaultModel, PassKey1495) { check_recorded(12); }
+TEST(DefaultModel, PassKey1566) { check_recorded(13); }
+
+// A draft for every generated token, from the trunk's tap and the true token before it.
+std::vector<int32_t> drafts(const std::string& path, MtpHiddenNorm hidden_norm, const std::vector<int32_t>& prompt,
+                            const std::vector<int32_t>& output) {
+  ForwardOptions options;
+  options.mtp_hidden_norm = hidden_norm;
+  ModelRun model(path, 2, options);
+  std::vector<int32_t> all = prompt;
+  all.insert(all.end(), output.begin(), output.end());
+  const auto total = static_cast<int64_t>(all.size());
+  SequenceState state(model.spec(), total);
+  std::vector<float> tap;
+  model.run(all, state, 512, &tap);
+  // Pair (tap of position p, token p + 1) proposes token p + 2: the last pair proposes the last output token.
+  const int64_t pairs = total - 2, wanted = static_cast<int64_t>(output.size());
+  std::vector<float> logits(static_cast<size_t>(wanted * model.vocabulary()));
+  model.forward().draft(make_f32(tap.data(), {pairs, model.spec().residual_width()}),
+                        std::span(all).subspan(1, static_cast<size_t>(pairs)), 0, state,
+                        make_f32(logits.data(), {wanted, model.vocabulary()}));
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < wanted; ++i)
+    ids.push_back(ModelRun::argmax(std::span(logits).subspan(static_cast<size_t>(i * model.vocabulary()),
+                                                             static_cast<size_t>(model.vocabulary()))));
+  return ids;
+}
+
+TEST(DefaultModel, F16ReproducesTheReference) {
+  if (!test_all() || !std::filesystem::exists(kF16)) GTEST_SKIP() << "needs TEST_ALL=1 and " << kF16;
+  const json reference = read_json(source_path("../shared/models/reference.json"));
+  int ids_equal = 0, ids_total = 0, drafts_equal[2] = {}, drafts_total = 0;
+  ModelRun model(kF16, 2);
+  for (const json& one : reference["cases"]) {
+    const auto prompt = one["prompt_ids"].get<std::vector<int32_t>>();
+    const auto wanted = one["greedy_ids"].get<std::vector<int32_t>>();
+    const std::vector<int32_t> ids = model.greedy(prompt, static_cast<int>(wanted.size()));
+    EXPECT_EQ(ids, wanted) << one["prompt"].get<std::string>().substr(0, 60);
+    for (size_t i = 0; i < wanted.size(); ++i, ++ids_total) ids_equal += ids[i] == wanted[i];
+    const std::pair<const char*, MtpHiddenNorm> norms[] = {{"mtp_draft_whole_norm", MtpHiddenNorm::Joint},
+                                                          {"mtp_draft_stream_norm", MtpHiddenNorm::PerStream}};
+    for (int n = 0; n < 2; ++n) {
+      const auto recorded = one[norms[n].first].get<std::vector<int32_t>>();
+      const std::vector<int32_t> ours = drafts(kF16, norms[n].second, prompt, wanted);
+      ASSERT_EQ(ours.size(), recorded.size());
+      for (size_t i = 0; i < recorded.size(); ++i) drafts_equal[n] += ours[i] == recorded[i];
+      EXPECT_EQ(ours, recorded) << norms[n].first;
+    }
+    drafts_total += static_cast<int>(wanted.size());
+  }
+  std::printf("greedy ids %d/%d, drafts joint %d/%d, per stream %d/%d\n", ids_equal, ids_total, drafts_equal[0],
+              drafts_total, drafts_equal[1], drafts_total);
+}
+
+}  // namespace
+}  // namespace strata::test
