@@ -1,6 +1,8 @@
 // The built program from outside: exit codes, messages, help, settings and their precedence, Ctrl-C.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -177,15 +179,22 @@ TEST(Cli, BashCompletionIsValidAndCompletes) {
   EXPECT_EQ(strata({"completion", "fish"}).exit_code, 2);
 }
 
-// A config file that is a pipe keeps the program waiting inside open().
+// A config file that is a pipe with an idle writer keeps the program waiting in a read.
 TEST(Cli, CtrlCEndsWith130) {
   const std::string pipe = std::filesystem::temp_directory_path() / ("pipe_" + std::to_string(::getpid()));
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   Process process({STRATA_BINARY_DIR "/strata", "config", "--config", pipe});
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // until it waits: start-up takes a few milliseconds
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  int writer = -1;  // opens only once the program has opened its end
+  while ((writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 &&
+         std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  std::filesystem::remove(pipe);
+  ASSERT_GE(writer, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // from its open() to its read(): microseconds
   process.send(SIGINT);
   const ProcessResult result = process.wait(std::chrono::seconds(20));
-  std::filesystem::remove(pipe);
+  ::close(writer);
   EXPECT_FALSE(result.timed_out);
   EXPECT_EQ(result.signal, 0);
   EXPECT_EQ(result.exit_code, 130);
