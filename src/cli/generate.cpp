@@ -105,11 +105,11 @@ std::vector<int32_t> parse_ids(const std::string& text) {
 std::vector<int32_t> read_request_prompt(const Settings& settings, const Engine& engine, std::string& text) {
   const std::string &prompt = settings.get_text("prompt"), &file = settings.get_text("file");
   const std::string& tokens = settings.get_text("tokens");
-  const int given = !prompt.empty() + !file.empty() + !tokens.empty();
-  if (given > 1) throw Error(ErrorKind::Usage, "give one of --prompt, --file and --tokens");
-  if (given == 0) throw Error(ErrorKind::Usage, "the prompt is empty: give text with -p or -f");
+  auto is_set = [&](const char* name) { return settings.origin(name) != SettingOrigin::Default; };
+  const int given = is_set("prompt") + is_set("file") + is_set("tokens");
+  if (given != 1) throw Error(ErrorKind::Usage, "give one of --prompt, --file and --tokens");
   if (!tokens.empty()) return parse_ids(tokens);
-  text = !prompt.empty() ? prompt : (file == "-" ? read_stdin() : read_file(file, kMaxPromptBytes));
+  text = is_set("prompt") ? prompt : (file == "-" ? read_stdin() : read_file(file, kMaxPromptBytes));
   return engine.tokenizer().encode(text, {.add_special = true, .parse_special = settings.get_bool("special")});
 }
 
@@ -137,7 +137,7 @@ void print_summary(const GenerateResult& result, size_t prompt_tokens, const Eng
 }
 
 nlohmann::ordered_json json_result(const GenerateResult& result, const std::string& text, size_t prompt_tokens,
-                                   Engine& engine) {
+                                   double load_seconds, Engine& engine) {
   nlohmann::ordered_json arms = nlohmann::ordered_json::object();
   for (const ArmChoice& choice : engine.queue().arms())
     if (!choice.ran.empty()) arms[choice.op] = choice.ran;
@@ -147,6 +147,7 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
           {"text", text},
           {"tokens", result.tokens},
           {"finish_reason", to_string(result.reason)},
+          {"load_ms", load_seconds * 1e3},
           {"prompt_n", prompt_tokens},
           {"prompt_ms", result.prompt_seconds * 1e3},
           {"prompt_per_second", per_second(static_cast<double>(prompt_tokens), result.prompt_seconds)},
@@ -166,7 +167,7 @@ int run(CommandContext& context) {
   Engine engine(engine_options(settings), context.log);
   context.log.info(fmt::format("{} | {}{}", engine.model().file().path(), describe(engine.model().spec()),
                                terminal ? "        " : ""));
-  context.log.debug(fmt::format("loaded in {:.3f} s", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()));
+  const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   GenerateRequest request;
   std::string prompt_text;
@@ -203,7 +204,7 @@ int run(CommandContext& context) {
   if (json) {
     text::Utf8Stream clean(true);
     const std::string shown = clean.push(text) + clean.finish();
-    fmt::print("{}\n", json_result(result, shown, request.prompt.size(), engine).dump(
+    fmt::print("{}\n", json_result(result, shown, request.prompt.size(), load_seconds, engine).dump(
                            2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else {
     fmt::print("\n");

@@ -86,7 +86,7 @@ int64_t Engine::context_for(const GenerateRequest& request) const {
     if (prompt >= trained) context = trained;
   }
   if (prompt > context)
-    throw Error(ErrorKind::Usage, "the prompt has " + std::to_string(prompt) + " tokens, the context " +
+    throw Error(ErrorKind::Argument, "the prompt has " + std::to_string(prompt) + " tokens, the context " +
                                       std::to_string(context) + ": shorten it or ask for a larger context (-c)");
   return std::max<int64_t>(context, 1);
 }
@@ -107,7 +107,7 @@ bool Engine::read_prompt(std::span<const int32_t> prompt, SequenceState& state, 
 }
 
 GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCallbacks& callbacks) {
-  if (request.prompt.empty()) throw Error(ErrorKind::Usage, "the prompt is empty: give text with -p or -f");
+  if (request.prompt.empty()) throw Error(ErrorKind::Argument, "the prompt is empty: give text to continue");
   const int64_t context = context_for(request);
   SequenceState state(model_.spec(), context);
   Sampler sampler(request.sampler, [this](int32_t id) { return !tokenizer_ || tokenizer_->may_be_sampled(id); });

@@ -70,7 +70,7 @@ class Engine {
   const text::Tokenizer& tokenizer() const;
   bool has_tokenizer() const { return tokenizer_ != nullptr; }
 
-  // Error{Usage} for an empty prompt or one longer than the context, Error{Argument} for ids outside the vocabulary.
+  // Error{Argument} for an empty prompt, one longer than the context, or an id outside the vocabulary.
   GenerateResult generate(const GenerateRequest& request, const GenerateCallbacks& callbacks = {});
 
   // Runs a prompt in micro-batches; logits [1, V] of its last token. False: interrupted before the end.

@@ -256,6 +256,7 @@ TEST(SettingsText, NearestName) {
   EXPECT_EQ(did_you_mean("-V", names), "; did you mean -v?");
   EXPECT_EQ(did_you_mean("-x", names), "");
   EXPECT_EQ(did_you_mean("--banana", names), "");
+  EXPECT_EQ(did_you_mean("--text", names), "");  // two slips in four letters are too many
   EXPECT_EQ(did_you_mean("", names), "");
   EXPECT_EQ(did_you_mean("THREDS", {"THREADS"}, "STRATA_"), "; did you mean STRATA_THREADS?");
 }
