@@ -46,21 +46,6 @@ constexpr std::array kKernels{
                 .default_text = "false",
                 .group = "Arms",
                 .help = "a requested arm that cannot run is an error"},
-    SettingSpec{.name = "select_wmma",
-                .type = SettingType::Bool,
-                .default_text = "false",
-                .group = "Arms",
-                .help = "score key blocks with the tensor-core arm"},
-    SettingSpec{.name = "gdn_wy",
-                .type = SettingType::Bool,
-                .default_text = "false",
-                .group = "Arms",
-                .help = "compute the delta rule with the chunk-parallel arm"},
-    SettingSpec{.name = "verify_profile",
-                .type = SettingType::Bool,
-                .default_text = "false",
-                .group = "Arms",
-                .help = "profile the verify window"},
 };
 
 }  // namespace

@@ -13,6 +13,6 @@ namespace strata::cli {
 inline constexpr std::array<std::string_view, 4> kEverywhere{"config", "log_level", "log_file", "verbose"};
 
 std::span<const SettingSpec> common_settings();  // kEverywhere, threads, json
-std::span<const SettingSpec> kernel_settings();  // short names of kernel switches
+std::span<const SettingSpec> kernel_settings();  // how arms are chosen
 
 }  // namespace strata::cli

@@ -121,6 +121,7 @@ std::string arms_text(const Queue& queue) {
   std::map<std::string, std::string> operators_of;
   for (const ArmChoice& choice : queue.arms())
     if (!choice.ran.empty()) operators_of[choice.ran] += (operators_of[choice.ran].empty() ? "" : " ") + choice.op;
+  if (operators_of.size() == 1) return fmt::format("{} ({} operators)", operators_of.begin()->first, queue.arms().size());
   std::string text;
   for (const auto& [arm, operators] : operators_of) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", arm, operators);
   return text;
@@ -208,6 +209,7 @@ int run(CommandContext& context) {
                            2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else {
     fmt::print("\n");
+    std::fflush(stdout);
     if (context.log.enabled(LogLevel::Info)) print_summary(result, request.prompt.size(), engine, engine.queue());
   }
   return result.reason == FinishReason::Interrupted ? exit_code(ErrorKind::Interrupted) : 0;

@@ -218,7 +218,10 @@ std::string model_path(const Settings& settings) {
   std::string looked;
   for (const fs::path& folder : {program / "../../models", program / "../share/strata/models", fs::path("models")}) {
     const fs::path candidate = (folder / kDefaultModel).lexically_normal();
-    if (fs::exists(candidate, ignored)) return candidate.string();
+    if (fs::exists(candidate, ignored)) {
+      const std::string near = fs::proximate(candidate, ignored).string();
+      return near.empty() || near.starts_with("..") ? candidate.string() : near;
+    }
     looked += (looked.empty() ? "" : ", ") + candidate.string();
   }
   throw Error(ErrorKind::File, "no model: give one with -m FILE; the default model was looked for as " + looked);

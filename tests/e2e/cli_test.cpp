@@ -126,10 +126,10 @@ TEST(Cli, ConfigShowsOriginAndPrecedence) {
 }
 
 TEST(Cli, ConfigReadsItsOwnOutput) {
-  const std::vector<std::string> environment{"STRATA_GDN_WY=1", "STRATA_LOG_FILE=/tmp/a #b", "STRATA_THREADS=9"};
+  const std::vector<std::string> environment{"STRATA_STRICT_ARMS=1", "STRATA_LOG_FILE=/tmp/a #b", "STRATA_THREADS=9"};
   const TempFile file("settings", strata({"config"}, environment).out);
   const ProcessResult result = strata({"config", "--config", file.path()});
-  EXPECT_EQ(config_line(result, "gdn_wy").substr(0, 15), "gdn_wy = true #");
+  EXPECT_EQ(config_line(result, "strict_arms").substr(0, 20), "strict_arms = true #");
   EXPECT_EQ(config_line(result, "threads").substr(0, 13), "threads = 9 #");
   EXPECT_EQ(config_line(result, "log_file").substr(0, 25), "log_file = \"/tmp/a #b\" # ");
   std::filesystem::remove("/tmp/a #b");
