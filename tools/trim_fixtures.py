@@ -97,14 +97,13 @@ CHECKPOINTS = ("llama_rope3", "qwen3_tied", "qwen3_moe_nonorm", "qwen3_next", "q
 
 
 def kept(name):
-    """Prompts of 65 tokens with hidden states, and of 397 with pruning."""
+    """Prompts of 65 tokens with hidden states and selected cells, and of 397 far beyond the selection budget."""
     prefix, _, rest = name.partition(".")
     if prefix == "T65":
-        wide = rest.startswith("hidden.") and int(rest[7:]) not in (1, 4, 8)
+        wide = rest.startswith("hidden.") and int(rest[7:]) not in (4, 8)
         return rest in ("input_ids", "logits", "greedy_ids", "logits_f64", "final_hidden") or (
             rest.startswith("hidden.") and not wide) or rest.endswith((".qsa_mask", ".qsa_gap", ".ple_out"))
-    return prefix == "T397" and (rest in ("input_ids", "logits", "greedy_ids") or rest.endswith(("_mask", "qsa_gap"))
-                                 and "greedy" not in rest)
+    return prefix == "T397" and rest in ("input_ids", "logits", "greedy_ids")
 
 
 def hf(source):
@@ -122,7 +121,7 @@ def hf(source):
 
 
 def peer(source):
-    for file in ("qwen3next.gguf", "qwen3next.expected.safetensors"):
+    for file in ("qwen35.gguf", "qwen35.expected.safetensors"):
         target = OUTPUT / "gguf-peer" / file
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((source / "gguf-peer" / file).read_bytes())

