@@ -1,14 +1,15 @@
 #include "cli/commands.h"
 
 #include "cli/common_settings.h"
+#include "cli/evidence_settings.h"
 #include "cli/model_settings.h"
 
 namespace strata::cli {
 
 Program strata_program() {
   return {
-      .commands = {generate_command(), tokenize_command(), convert_command(), devices_command(), config_command(), completion_command()},
-      .settings = {common_settings(), model_settings(), sampler_settings(), kernel_settings()},
+      .commands = {generate_command(), tokenize_command(), convert_command(), devices_command(), parity_command(), evidence_command(), config_command(), completion_command()},
+      .settings = {common_settings(), model_settings(), sampler_settings(), kernel_settings(), evidence_settings()},
       .operators = operator_names(),
   };
 }

@@ -9,7 +9,9 @@ Command completion_command();
 Command config_command();
 Command convert_command();
 Command devices_command();
+Command evidence_command();
 Command generate_command();
+Command parity_command();
 Command tokenize_command();
 
 Program strata_program();

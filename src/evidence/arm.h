@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "device/device.h"
@@ -18,7 +19,30 @@ struct Arm {
   void (*run)(Queue&, const Args&);
   bool row_invariant = true;  // a row gives the same bits alone and in any batch
   bool opt_in = false;        // runs only when asked for
+  std::string_view device_class = "cpu-portable";  // a parity record holds for this class alone
 };
+
+// An arm without its argument type.
+struct ArmInfo {
+  std::string name, device_class;
+  bool row_invariant = true, opt_in = false;
+};
+
+template <class Args>
+std::vector<ArmInfo> arm_infos(std::span<const Arm<Args>> arms) {
+  std::vector<ArmInfo> infos;
+  for (const Arm<Args>& arm : arms)
+    infos.push_back({std::string(arm.name), std::string(arm.device_class), arm.row_invariant, arm.opt_in});
+  return infos;
+}
+
+// Why the arm cannot run these arguments here; empty: it can.
+template <class Args>
+std::string refusal_of(std::span<const Arm<Args>> arms, std::string_view name, const Args& args) {
+  for (const Arm<Args>& arm : arms)
+    if (arm.name == name) return arm.refusal(args);
+  return "no such arm";
+}
 
 template <class Args>
 std::string always_runs(const Args&) {

@@ -1,5 +1,6 @@
 #include "evidence/arm.h"
 #include "ops/matmul/matmul.h"
+#include "ops/matmul/parity.h"
 
 namespace strata {
 
@@ -17,5 +18,7 @@ void matmul(Queue& queue, const MatmulArgs& args) {
   if (!args.bias.empty()) check_tensor("matmul", "bias", args.bias, DType::F32, {out});
   choose_arm<MatmulArgs>(queue, "matmul", kArms, args).run(queue, args);
 }
+
+std::span<const Arm<MatmulArgs>> matmul_arms() { return kArms; }
 
 }  // namespace strata

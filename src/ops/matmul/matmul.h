@@ -18,5 +18,7 @@ void matmul(Queue& queue, const MatmulArgs& args);
 
 // float64: out [rows, out], contiguous. Weights enter as their decoded f32 values.
 void matmul_oracle(const MatmulArgs& args, double* out);
+// Bound on |error| of every element of y (README.md, Error): out [rows, out].
+void matmul_bound(const MatmulArgs& args, double* out);
 
 }  // namespace strata

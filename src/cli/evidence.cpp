@@ -1,0 +1,52 @@
+// strata evidence: every arm and the state of its record.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/evidence_settings.h"
+#include "evidence/record.h"
+
+namespace strata::cli {
+namespace {
+
+std::string state_of(const std::optional<ParityRecord>& record, const std::string& op) {
+  if (!record) return "never run";
+  if (!record->passed) return "failed";
+  return record->source_hash == source_hash(op) ? "verified" : "stale";
+}
+
+int run(CommandContext& context) {
+  const Settings& settings = context.settings;
+  const std::string folder = records_folder(settings);
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  if (!settings.get_bool("json"))
+    fmt::print("{:<18} {:<10} {:<14} {:<10} {:>9} {:>6}  {:<10}\n", "operator", "arm", "class", "state", "of bound",
+               "cases", "date");
+  for (const Chosen& chosen : chosen_arms(settings)) {
+    const std::string& op = chosen.evidence->op;
+    const auto record = read_record(folder, op, chosen.arm.name, chosen.arm.device_class);
+    const std::string state = state_of(record, op);
+    if (settings.get_bool("json")) {
+      rows.push_back({{"operator", op}, {"arm", chosen.arm.name}, {"class", chosen.arm.device_class}, {"state", state}});
+      if (record) rows.back().update({{"utilisation", record->utilisation}, {"date", record->date}, {"device", record->device}});
+      continue;
+    }
+    fmt::print("{:<18} {:<10} {:<14} {:<10} {:>9} {:>6}  {:<10}\n", op, chosen.arm.name, chosen.arm.device_class, state,
+               record ? fmt::format("{:.4f}", record->utilisation) : "-", record ? std::to_string(record->cases) : "-",
+               record ? record->date : "-");
+  }
+  if (settings.get_bool("json")) fmt::print("{}\n", rows.dump(2));
+  return 0;
+}
+
+}  // namespace
+
+Command evidence_command() {
+  return {.name = "evidence",
+          .summary = "List every arm with the state of its parity record.",
+          .settings = {"op", "only_arm", "records", "json"},
+          .run = run};
+}
+
+}  // namespace strata::cli

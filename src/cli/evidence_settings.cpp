@@ -1,0 +1,54 @@
+#include "cli/evidence_settings.h"
+
+#include <array>
+
+#include "base/error.h"
+#include "base/settings_text.h"
+
+namespace strata::cli {
+namespace {
+
+constexpr std::array kEvidence{
+    SettingSpec{.name = "op",
+                .type = SettingType::Text,
+                .group = "Evidence",
+                .help = "operator; not set: all",
+                .persistent = false},
+    SettingSpec{.name = "only_arm",
+                .flags = "--only-arm",
+                .type = SettingType::Text,
+                .group = "Evidence",
+                .help = "arm; not set: all of the operator",
+                .persistent = false},
+    SettingSpec{.name = "records",
+                .type = SettingType::Path,
+                .default_text = "records",
+                .group = "Evidence",
+                .help = "folder of the records"},
+};
+
+}  // namespace
+
+std::span<const SettingSpec> evidence_settings() { return kEvidence; }
+
+std::vector<Chosen> chosen_arms(const Settings& settings) {
+  const std::string &op = settings.get_text("op"), &arm = settings.get_text("only_arm");
+  std::vector<Chosen> chosen;
+  std::vector<std::string> operators, arms;
+  for (const OperatorEvidence& evidence : operator_evidence()) {
+    operators.push_back(evidence.op);
+    if (!op.empty() && evidence.op != op) continue;
+    for (const ArmInfo& info : evidence.arms) {
+      arms.push_back(info.name);
+      if (arm.empty() || info.name == arm) chosen.push_back({&evidence, info});
+    }
+  }
+  if (!op.empty() && find_operator(op) == nullptr)
+    throw Error(ErrorKind::Usage, "there is no operator " + quoted_text(op) + did_you_mean(op, operators, ""));
+  if (chosen.empty()) throw Error(ErrorKind::Usage, "there is no arm " + quoted_text(arm) + did_you_mean(arm, arms, ""));
+  return chosen;
+}
+
+std::string records_folder(const Settings& settings) { return settings.get_text("records"); }
+
+}  // namespace strata::cli

@@ -1,0 +1,27 @@
+// What the evidence commands share: which operators and arms are meant, where records lie.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/settings.h"
+#include "ops/registry.h"
+
+namespace strata::cli {
+
+std::span<const SettingSpec> evidence_settings();  // op, only_arm, records
+
+// Every (operator, arm) that --op and --only-arm name. Error{Usage} with the known names for an unknown one.
+struct Chosen {
+  const OperatorEvidence* evidence;
+  ArmInfo arm;
+};
+std::vector<Chosen> chosen_arms(const Settings& settings);
+
+// The folder of --records.
+std::string records_folder(const Settings& settings);
+
+}  // namespace strata::cli

@@ -1,0 +1,122 @@
+// strata parity: every arm against its operator's oracle and bound.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/evidence_settings.h"
+#include "cli/version.h"
+#include "device/device.h"
+#include "evidence/record.h"
+
+namespace strata::cli {
+namespace {
+
+constexpr std::array kOwn{
+    SettingSpec{.name = "parity_seed",
+                .flags = "-s,--seed",
+                .type = SettingType::Int,
+                .default_text = "1",
+                .min = 0,
+                .max = 9007199254740992.0,
+                .group = "Evidence",
+                .help = "the same seed gives the same inputs",
+                .persistent = false},
+    SettingSpec{.name = "record",
+                .type = SettingType::Bool,
+                .default_text = "false",
+                .group = "Evidence",
+                .help = "write a record of each arm that passed",
+                .persistent = false},
+};
+
+RecordContext record_context(const std::string& op) {
+  RecordContext context;
+  context.device = list_devices().front().description;
+  context.compiler = std::string("g++ ") + __VERSION__;
+  context.commit = build_commit();
+  context.source_hash = source_hash(op);
+  const std::time_t now = std::time(nullptr);
+  context.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
+  return context;
+}
+
+std::string verdict(const ParityReport& report) {
+  if (!report.ran()) return "not run";
+  return report.passed() ? "pass" : "FAIL";
+}
+
+void print_row(const ParityReport& report) {
+  fmt::print("{:<18} {:<10} {:<14} {:>6} {:>9.4f} {:>9} {:>8} {:>8} {:>7.1f}  {}\n", report.op, report.arm,
+             report.device_class, report.cases, report.utilisation, report.variants, report.controls,
+             fmt::format("{}/{}", report.mutants_caught, report.mutants), report.seconds, verdict(report));
+  std::fflush(stdout);
+}
+
+void print_details(const ParityReport& report) {
+  for (const ParityFailure& failure : report.failures) fmt::print("    {}: {}\n", failure.test_case, failure.what);
+  if (!report.ran())
+    for (const std::string& reason : report.refusals) fmt::print("    refused: {}\n", reason);
+}
+
+nlohmann::ordered_json json_row(const ParityReport& report) {
+  nlohmann::ordered_json failures = nlohmann::ordered_json::array();
+  for (const ParityFailure& failure : report.failures)
+    failures.push_back({{"case", failure.test_case}, {"what", failure.what}});
+  return {{"operator", report.op},     {"arm", report.arm},           {"class", report.device_class},
+          {"verdict", verdict(report)}, {"cases", report.cases},       {"refused", report.refused},
+          {"utilisation", report.utilisation}, {"worst_case", report.worst_case},
+          {"same_bits", report.variants}, {"controls", report.controls},
+          {"mutants", report.mutants}, {"mutants_caught", report.mutants_caught}, {"force", report.force},
+          {"seconds", report.seconds}, {"failures", failures}, {"refusals", report.refusals}};
+}
+
+int run(CommandContext& context) {
+  const Settings& settings = context.settings;
+  const bool json = settings.get_bool("json");
+  ParityOptions options;
+  options.seed = static_cast<uint64_t>(settings.get_int("parity_seed"));
+  if (settings.get_int("threads") > 0) options.threads = static_cast<int>(settings.get_int("threads"));
+  options.cancelled = [&] { return context.interrupted.load(); };
+  if (::isatty(STDERR_FILENO) != 0)
+    options.progress = [](int done, int total) { fmt::print(stderr, "{} of {} cases \r", done, total); };
+  if (!json)
+    fmt::print("{:<18} {:<10} {:<14} {:>6} {:>9} {:>9} {:>8} {:>8} {:>7}  {}\n", "operator", "arm", "class", "cases",
+               "of bound", "same bits", "controls", "mutants", "seconds", "");
+  bool failed = false, incomplete = false;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Chosen& chosen : chosen_arms(settings)) {
+    const ParityReport report = run_parity(*chosen.evidence, chosen.arm, options);
+    if (context.interrupted) throw Error(ErrorKind::Interrupted, "interrupted");
+    failed = failed || (report.ran() && !report.passed());
+    incomplete = incomplete || !report.ran();
+    if (json) {
+      rows.push_back(json_row(report));
+    } else {
+      print_row(report);
+      print_details(report);
+    }
+    if (settings.get_bool("record") && report.passed())
+      write_record(records_folder(settings), report, record_context(report.op));
+  }
+  if (json) fmt::print("{}\n", rows.dump(2));
+  if (failed) return 1;
+  return incomplete ? exit_code(ErrorKind::Evidence) : 0;
+}
+
+}  // namespace
+
+Command parity_command() {
+  return {.name = "parity",
+          .summary = "Check arms against their operator's oracle and bound.",
+          .own = kOwn,
+          .settings = {"op", "only_arm", "records", "threads", "json"},
+          .run = run};
+}
+
+}  // namespace strata::cli

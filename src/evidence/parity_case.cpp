@@ -1,0 +1,67 @@
+#include "evidence/parity_case.h"
+
+#include <cstring>
+
+namespace strata {
+namespace {
+
+constexpr int64_t kGuard = 64;  // bytes of canary before and behind
+
+}  // namespace
+
+Tensor CaseMemory::tensor(DType dtype, const std::vector<int64_t>& extents, const std::vector<int64_t>& pads) {
+  Tensor tensor;
+  tensor.dtype = dtype;
+  tensor.rank = static_cast<int>(extents.size());
+  const int64_t block = info(dtype).block_bytes;
+  int64_t bytes = static_cast<int64_t>(bytes_of(dtype, extents.back()));
+  for (size_t axis = extents.size(); axis-- > 0;) {
+    const bool last = axis + 1 == extents.size();
+    tensor.extents[axis] = extents[axis];
+    tensor.strides[axis] = last ? block : bytes + (axis < pads.size() ? pads[axis] * block : 0);
+    if (!last) bytes = tensor.strides[axis] * extents[axis];
+  }
+  Buffer buffer(static_cast<size_t>(kGuard + bytes + kGuard + 3) / 4 * 4);
+  auto* start = static_cast<char*>(buffer.data());
+  for (size_t i = 0; i < buffer.bytes(); i += 4) std::memcpy(start + i, &kCanary, 4);
+  tensor.data = start + kGuard;
+  blocks_.push_back({std::move(buffer), tensor});
+  return tensor;
+}
+
+bool CaseMemory::guards_intact() const {
+  for (const Block& block : blocks_) {
+    const auto* start = static_cast<const char*>(block.buffer.data());
+    std::vector<char> inside(block.buffer.bytes(), 0);
+    const auto row_bytes = bytes_of(block.tensor.dtype, block.tensor.extent(block.tensor.rank - 1));
+    for_each_row(block.tensor, [&](void* row) {
+      std::memset(inside.data() + (static_cast<const char*>(row) - start), 1, row_bytes);
+    });
+    for (size_t i = 0; i < inside.size(); ++i)
+      if (inside[i] == 0 && start[i] != reinterpret_cast<const char*>(&kCanary)[i % 4]) return false;
+  }
+  return true;
+}
+
+Tensor CaseMemory::f32(const std::vector<int64_t>& extents, Random& random, float low, float high,
+                       const std::vector<int64_t>& pads) {
+  const Tensor result = tensor(DType::F32, extents, pads);
+  for_each_row(result, [&](void* row) {
+    for (int64_t i = 0; i < extents.back(); ++i) static_cast<float*>(row)[i] = random.uniform(low, high);
+  });
+  return result;
+}
+
+Tensor CaseMemory::i32(const std::vector<int32_t>& values) {
+  const Tensor result = tensor(DType::I32, {static_cast<int64_t>(values.size())});
+  std::memcpy(result.data, values.data(), values.size() * sizeof(int32_t));
+  return result;
+}
+
+void for_each_row(const Tensor& tensor, const std::function<void(void*)>& visit) {
+  if (tensor.elements() == 0) return;
+  if (tensor.rank == 1) return visit(tensor.data);
+  for (int64_t i = 0; i < tensor.extent(0); ++i) for_each_row(tensor[i], visit);
+}
+
+}  // namespace strata

@@ -1,0 +1,104 @@
+// Builds the arguments of a parity case: owned tensors between canaries, and the ways to run them.
+#pragma once
+
+#include <cmath>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "evidence/parity.h"
+
+namespace strata {
+
+inline constexpr uint32_t kCanary = 0x7fdeadc5;  // as f32 a NaN: written over it shows, read it poisons the result
+
+// Tensors that live as long as the case. All memory starts as canaries, before, between and behind the elements.
+class CaseMemory {
+ public:
+  // pads[axis]: canary elements (blocks) between the end of one index of that axis and the next.
+  Tensor tensor(DType dtype, const std::vector<int64_t>& extents, const std::vector<int64_t>& pads = {});
+  Tensor f32(const std::vector<int64_t>& extents, Random& random, float low = -1, float high = 1,
+             const std::vector<int64_t>& pads = {});
+  Tensor i32(const std::vector<int32_t>& values);
+  bool guards_intact() const;
+
+ private:
+  struct Block {
+    Buffer buffer;
+    Tensor tensor;
+  };
+  std::vector<Block> blocks_;
+};
+
+// Calls visit(start of row) for each row along the last axis, in row-major order.
+void for_each_row(const Tensor& tensor, const std::function<void(void*)>& visit);
+
+// Roundings (evidence of the f32 arms): u = 2^-24, and the relative error of k roundings in a row.
+inline constexpr double kUnitRoundoff = 0x1p-24;
+inline double gamma(double k) { return k * kUnitRoundoff / (1 - k * kUnitRoundoff); }
+
+// Arguments with named members, so that a row slice or a changed input is the same code for every operator.
+template <class Args>
+class CaseBuilder {
+ public:
+  CaseBuilder(std::string name, void (*run)(Queue&, const Args&), std::span<const Arm<Args>> arms)
+      : memory_(std::make_shared<State>()), run_(run), arms_(arms) {
+    result_.name = std::move(name);
+  }
+
+  CaseMemory& memory() { return memory_->tensors; }
+  Args& args() { return memory_->args; }
+
+  void input(std::string name, Tensor Args::*member) { result_.inputs.push_back({std::move(name), args().*member}); }
+  void output(std::string name, Tensor Args::*member, std::vector<double> expected, std::vector<double> bound,
+              std::vector<uint8_t> written = {}) {
+    result_.outputs.push_back(
+        {std::move(name), args().*member, std::move(expected), std::move(bound), std::move(written)});
+  }
+  void restored(Tensor Args::*member) { result_.restored.push_back(args().*member); }
+
+  // The members that hold one index per row along their outermost axis: rows may be computed one by one.
+  void rows(std::initializer_list<Tensor Args::*> members) {
+    const std::vector<Tensor Args::*> list(members);
+    const int64_t count = (args().*list.front()).extent(0);
+    for (int64_t step : {int64_t{1}, int64_t{3}}) {
+      if (count <= step) continue;
+      variant("rows by " + std::to_string(step), [state = memory_, run = run_, list, count, step](Queue& queue) {
+        for (int64_t first = 0; first < count; first += step) {
+          Args part = state->args;
+          for (Tensor Args::*member : list)
+            if (!(part.*member).empty()) part.*member = (part.*member).slice(first, std::min(step, count - first));
+          run(queue, part);
+        }
+      });
+    }
+  }
+  void variant(std::string name, std::function<void(Queue&)> run) {
+    result_.variants.push_back({std::move(name), std::move(run)});
+  }
+  void check(std::function<std::string(int64_t&)> check) { result_.check = std::move(check); }
+
+  ParityCase build() {
+    result_.run = [state = memory_, run = run_](Queue& queue) { run(queue, state->args); };
+    result_.refusal = [state = memory_, arms = arms_](const std::string& arm) {
+      return refusal_of(arms, arm, state->args);
+    };
+    result_.guards = [state = memory_] { return state->tensors.guards_intact(); };
+    result_.memory = memory_;
+    return std::move(result_);
+  }
+
+ private:
+  struct State {
+    CaseMemory tensors;
+    Args args{};
+  };
+  std::shared_ptr<State> memory_;
+  void (*run_)(Queue&, const Args&);
+  std::span<const Arm<Args>> arms_;
+  ParityCase result_;
+};
+
+}  // namespace strata

@@ -1,0 +1,116 @@
+#include "evidence/parity_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "evidence/parity_case.h"
+
+namespace strata {
+namespace {
+
+std::vector<uint32_t> words_of(const Tensor& tensor) {
+  std::vector<uint32_t> words;
+  words.reserve(static_cast<size_t>(tensor.elements()));
+  const auto width = static_cast<size_t>(tensor.rank > 0 ? tensor.extent(tensor.rank - 1) : 0);
+  for_each_row(tensor, [&](void* row) {
+    words.resize(words.size() + width);
+    std::memcpy(words.data() + words.size() - width, row, width * sizeof(uint32_t));
+  });
+  return words;
+}
+
+void assign_words(const Tensor& tensor, const std::vector<uint32_t>& words) {
+  const auto width = static_cast<size_t>(tensor.extent(tensor.rank - 1));
+  size_t done = 0;
+  for_each_row(tensor, [&](void* row) {
+    std::memcpy(row, words.data() + done, width * sizeof(uint32_t));
+    done += width;
+  });
+}
+
+bool is_restored(const ParityCase& test, const Tensor& tensor) {
+  return std::any_of(test.restored.begin(), test.restored.end(),
+                     [&](const Tensor& other) { return other.data == tensor.data; });
+}
+
+double value_of(const ParityOutput& output, uint32_t word) {
+  if (output.tensor.dtype == DType::I32) return static_cast<int32_t>(word);
+  float value;
+  std::memcpy(&value, &word, sizeof value);
+  return static_cast<double>(value);
+}
+
+// Largest share of its bound that one element uses; infinity when it is outside.
+double share(double value, double expected, double bound) {
+  if (std::isnan(expected)) return std::isnan(value) ? 0 : INFINITY;
+  if (std::isinf(expected)) return value == expected ? 0 : INFINITY;
+  const double error = std::fabs(value - expected);
+  if (error == 0) return 0;
+  return error <= bound ? error / bound : INFINITY;  // NaN is not below the bound
+}
+
+std::string describe_element(const ParityOutput& output, size_t index, const std::string& what) {
+  return output.name + "[" + std::to_string(index) + "] " + what;
+}
+
+void check_output(const ParityOutput& output, CheckResult& result) {
+  const std::vector<uint32_t> words = words_of(output.tensor);
+  if (words.size() != output.expected.size() || words.size() != output.bound.size()) {
+    result.failure = output.name + ": the case gives " + std::to_string(output.expected.size()) + " values for " +
+                     std::to_string(words.size()) + " elements";
+    return;
+  }
+  for (size_t i = 0; i < words.size(); ++i) {
+    const bool written = output.written.empty() || output.written[i] != 0;
+    if (!written) {
+      if (words[i] != kCanary && result.failure.empty())
+        result.failure = describe_element(output, i, "was written but must not be");
+      continue;
+    }
+    ++result.compared;
+    const double used = share(value_of(output, words[i]), output.expected[i], output.bound[i]);
+    if (std::isfinite(used)) {
+      result.utilisation = std::max(result.utilisation, used);
+    } else if (result.failure.empty()) {
+      const std::string value = words[i] == kCanary ? "was not written" : "is " + std::to_string(value_of(output, words[i]));
+      result.failure = describe_element(output, i, value + ", expected " + std::to_string(output.expected[i]) + " +- " +
+                                                       std::to_string(output.bound[i]));
+    }
+  }
+}
+
+}  // namespace
+
+CaseSnapshot::CaseSnapshot(const ParityCase& test) {
+  for (const ParityInput& input : test.inputs) saved_.push_back({input.tensor, words_of(input.tensor)});
+  for (const Tensor& tensor : test.restored) saved_.push_back({tensor, words_of(tensor)});
+}
+
+void CaseSnapshot::restore() const {
+  for (const Saved& saved : saved_) assign_words(saved.tensor, saved.words);
+}
+
+void clear_outputs(const ParityCase& test) {
+  for (const ParityOutput& output : test.outputs)
+    if (!is_restored(test, output.tensor))
+      assign_words(output.tensor, std::vector<uint32_t>(static_cast<size_t>(output.tensor.elements()), kCanary));
+}
+
+CheckResult check_outputs(const ParityCase& test) {
+  CheckResult result;
+  for (const ParityOutput& output : test.outputs) check_output(output, result);
+  if (result.failure.empty() && test.guards && !test.guards()) result.failure = "memory outside the tensors was written";
+  return result;
+}
+
+std::vector<uint32_t> output_bits(const ParityCase& test) {
+  std::vector<uint32_t> bits;
+  for (const ParityOutput& output : test.outputs) {
+    const std::vector<uint32_t> words = words_of(output.tensor);
+    bits.insert(bits.end(), words.begin(), words.end());
+  }
+  return bits;
+}
+
+}  // namespace strata

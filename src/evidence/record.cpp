@@ -1,0 +1,86 @@
+#include "evidence/record.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "source_hashes.h"  // generated: kSourceHashes
+
+namespace strata {
+namespace {
+
+constexpr int kSchema = 1;
+constexpr size_t kMaxRecord = size_t{1} << 20;
+
+}  // namespace
+
+std::string source_hash(const std::string& op) {
+  for (const auto& [name, hash] : kSourceHashes)
+    if (op == name) return hash;
+  return {};
+}
+
+std::string record_path(const std::string& folder, const std::string& op, const std::string& arm,
+                        const std::string& device_class) {
+  return folder + "/parity/" + op + "/" + arm + "@" + device_class + ".json";
+}
+
+void write_record(const std::string& folder, const ParityReport& report, const RecordContext& context) {
+  const std::string path = record_path(folder, report.op, report.arm, report.device_class);
+  std::error_code failed;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
+  if (failed) throw Error(ErrorKind::File, "cannot create the folder: " + failed.message(), path);
+  nlohmann::ordered_json failures = nlohmann::ordered_json::array();
+  for (const ParityFailure& failure : report.failures)
+    failures.push_back({{"case", failure.test_case}, {"what", failure.what}});
+  const nlohmann::ordered_json document{
+      {"schema", kSchema},
+      {"operator", report.op},
+      {"arm", report.arm},
+      {"class", report.device_class},
+      {"passed", report.passed()},
+      {"cases", report.cases},
+      {"cases_refused", report.refused},
+      {"elements", report.elements},
+      {"utilisation", report.utilisation},
+      {"utilisation_case", report.worst_case},
+      {"same_bits", report.variants},
+      {"negative_controls", report.controls},
+      {"mutants_caught", report.mutants_caught},
+      {"mutants", report.mutants},
+      {"positions_with_force", report.force},
+      {"seed", report.seed},
+      {"failures", failures},
+      {"source_hash", context.source_hash},
+      {"device", context.device},
+      {"compiler", context.compiler},
+      {"commit", context.commit},
+      {"date", context.date},
+  };
+  OutputFile file(path);
+  const std::string text = document.dump(2) + "\n";
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+std::optional<ParityRecord> read_record(const std::string& folder, const std::string& op, const std::string& arm,
+                                        const std::string& device_class) {
+  const std::string path = record_path(folder, op, arm, device_class);
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  try {
+    const auto document = nlohmann::json::parse(read_file(path, kMaxRecord));
+    if (document.at("schema") != kSchema) throw Error(ErrorKind::Format, "has another schema than this program", path);
+    ParityRecord record{.op = document.at("operator"), .arm = document.at("arm"), .device_class = document.at("class"),
+                        .source_hash = document.at("source_hash"), .device = document.at("device"),
+                        .date = document.at("date")};
+    record.cases = document.at("cases");
+    record.utilisation = document.at("utilisation");
+    record.passed = document.at("passed");
+    return record;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorKind::Format, std::string("is no parity record: ") + error.what(), path);
+  }
+}
+
+}  // namespace strata

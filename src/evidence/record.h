@@ -1,0 +1,38 @@
+// Records of parity runs: records/parity/<operator>/<arm>@<class>.json (schema version 1).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evidence/parity.h"
+
+namespace strata {
+
+// What a record adds to a report: where and from which sources it was made.
+struct RecordContext {
+  std::string device;       // description of the processor or card
+  std::string compiler;
+  std::string commit;       // empty outside a repository
+  std::string source_hash;  // of the operator's sources, from the build
+  std::string date;         // 2026-11-29
+};
+
+struct ParityRecord {
+  std::string op, arm, device_class, source_hash, device, date;
+  int cases = 0;
+  double utilisation = 0;
+  bool passed = false;
+};
+
+std::string record_path(const std::string& folder, const std::string& op, const std::string& arm,
+                        const std::string& device_class);
+void write_record(const std::string& folder, const ParityReport& report, const RecordContext& context);
+// Empty when there is no record; Error{Format} for one that cannot be read.
+std::optional<ParityRecord> read_record(const std::string& folder, const std::string& op, const std::string& arm,
+                                        const std::string& device_class);
+
+// Hash of an operator's sources as the build saw them; empty for an unknown operator.
+std::string source_hash(const std::string& op);
+
+}  // namespace strata

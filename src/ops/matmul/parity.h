@@ -1,0 +1,15 @@
+// Internal to the operator: its arms and its evidence.
+#pragma once
+
+#include <span>
+
+#include "evidence/arm.h"
+#include "evidence/parity.h"
+#include "ops/matmul/matmul.h"
+
+namespace strata {
+
+std::span<const Arm<MatmulArgs>> matmul_arms();
+OperatorEvidence matmul_evidence();
+
+}  // namespace strata

@@ -1,0 +1,20 @@
+#include "ops/registry.h"
+
+#include "ops/matmul/parity.h"
+
+namespace strata {
+
+const std::vector<OperatorEvidence>& operator_evidence() {
+  static const std::vector<OperatorEvidence> list{
+      matmul_evidence(),
+  };
+  return list;
+}
+
+const OperatorEvidence* find_operator(std::string_view name) {
+  for (const OperatorEvidence& one : operator_evidence())
+    if (one.op == name) return &one;
+  return nullptr;
+}
+
+}  // namespace strata
