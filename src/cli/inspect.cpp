@@ -23,12 +23,33 @@ constexpr std::array kOwn{
 
 double mib(const Json& bytes) { return bytes.get<double>() / 1048576; }
 
+std::string list_text(const Json& items) {
+  std::string text;
+  for (const Json& one : items)
+    text += (text.empty() ? "" : ", ") + (one.is_string() ? '"' + one.get<std::string>() + '"' : one.dump());
+  return text;
+}
+
 std::string text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
+  if (value.is_array()) return "[" + list_text(value) + "]";
   if (!value.is_object()) return value.dump();
-  const std::string first = value["first"].dump();
-  return fmt::format("{}, ...] ({} of {})", first.substr(0, first.size() - 1), value["count"].get<uint64_t>(),
+  return fmt::format("[{}, ...] ({} of {})", list_text(value["first"]), value["count"].get<uint64_t>(),
                      value["of"].get<std::string>());
+}
+
+// Runs of equal layers are one line.
+void print_layers(const Json& layers) {
+  auto line = [](const Json& layer) {
+    return fmt::format("{} | {}{}{}", text_of(layer["mixer"]), text_of(layer["mlp"]), layer.contains("ngram") ? " | n-gram table" : "",
+                       layer.contains("mtp") ? " | MTP" : "");
+  };
+  for (size_t first = 0, last; first < layers.size(); first = last + 1) {
+    const std::string text = line(layers[first]);
+    for (last = first; last + 1 < layers.size() && line(layers[last + 1]) == text;) ++last;
+    const std::string range = first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
+    fmt::print("  {:>7}  {}\n", range, text);
+  }
 }
 
 void print_file(const Json& report) {
@@ -61,9 +82,7 @@ void print_model(const Json& report) {
   fmt::print("  trained for {} positions, {} tokens, {}\n", report["model"]["context"].get<int64_t>(),
              report["model"]["vocabulary"].get<int64_t>(),
              report["model"]["tied_head"].get<bool>() ? "the embedding is the head" : "own head");
-  for (const Json& layer : report["model"]["layers"])
-    fmt::print("  {:>4}  {} | {}{}{}\n", layer["layer"].get<uint64_t>(), text_of(layer["mixer"]), text_of(layer["mlp"]),
-               layer.contains("ngram") ? " | n-gram table" : "", layer.contains("mtp") ? " | MTP" : "");
+  print_layers(report["model"]["layers"]);
   fmt::print("\nmemory (MiB)\n  {:>8} {:>11} {:>11} {:>11} {:>11} {:>11}\n", "context", "weights", "KV f32", "index", "fixed",
              "total");
   for (const Json& row : report["memory"])

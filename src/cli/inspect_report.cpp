@@ -1,5 +1,7 @@
 #include "cli/inspect_report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -19,10 +21,13 @@ constexpr size_t kShownItems = 6;       // of a long array
 constexpr size_t kWholeArray = 16;      // arrays up to this length are shown whole
 constexpr size_t kShownCharacters = 120;
 
+// The number with the fewest digits that is this f32: 1e-06, not 9.999999974752427e-07.
+double shortest(double f32) { return std::stod(fmt::format("{}", static_cast<float>(f32))); }
+
 Json item(const gguf::Value& array, size_t i) {
   if (!array.us.empty()) return array.element == gguf::ValueType::Bool ? Json(array.us[i] != 0) : Json(array.us[i]);
   if (!array.is.empty()) return array.is[i];
-  if (!array.fs.empty()) return array.fs[i];
+  if (!array.fs.empty()) return array.element == gguf::ValueType::F32 ? shortest(array.fs[i]) : array.fs[i];
   return printable(array.ss[i], kShownCharacters);
 }
 
@@ -38,7 +43,7 @@ Json value_json(const gguf::Value& value) {
     case gguf::ValueType::I16:
     case gguf::ValueType::I32:
     case gguf::ValueType::I64: return value.i;
-    case gguf::ValueType::F32: return static_cast<double>(static_cast<float>(value.f));
+    case gguf::ValueType::F32: return shortest(value.f);
     case gguf::ValueType::F64: return value.f;
     case gguf::ValueType::Array: break;
   }
@@ -51,7 +56,9 @@ Json value_json(const gguf::Value& value) {
 
 Json metadata_json(const gguf::File& file) {
   Json list = Json::object();
-  for (const auto& [key, value] : file.metadata()) list[printable(key)] = value_json(value);
+  // Keys are unique already: the vector below an ordered object is filled without a search for each.
+  Json::object_t::Container& entries = list.get_ref<Json::object_t&>();
+  for (const auto& [key, value] : file.metadata()) entries.emplace_back(printable(key, 1000), value_json(value));
   return list;
 }
 
