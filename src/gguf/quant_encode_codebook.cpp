@@ -117,8 +117,9 @@ void iq4_nl(const float* __restrict values, const float* __restrict importance, 
   codebook_indices(kIq4, x, f16_to_f32(d), block + 2);
 }
 
-// As in the K types: a free fit per group sets d, then integer scales near the free ones by the error that they leave.
-constexpr int kNear = 4;
+// As in the K types: a free fit per group sets d, then integer scales near the free ones by the error that they leave. The
+// error is flat around its least: wider windows gain 0.2 %.
+constexpr int kNear = 1;
 
 void iq4_xs(const float* __restrict values, const float* __restrict importance, uint8_t* __restrict block) {
   constexpr int kGroups = 8, kTop = 32;

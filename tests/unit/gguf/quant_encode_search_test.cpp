@@ -101,11 +101,11 @@ std::vector<Format> formats() {
     return b.f16(0) * (b.nib(4 + g / 2, g % 2 != 0) + 16 * ((b.u16(2) >> (2 * g)) & 3) - 32);
   };
   return {
-      // 8 levels of 16 values: the error is smooth enough for a window of 8.
+      // 8 levels of 16 values: the error is smooth enough for a window of 8 to find the best scale almost always.
       {DType::Q3_K, 16, q3_scale, [](const oracle::Block& b) { return integers(-32, 31, b.f16(108)); }, integers(-4, 3),
-       0.02},
-      // Scales of both signs, of which the free fit finds one; the window does not reach the other.
-      {DType::IQ4_XS, 32, iq4_scale, [](const oracle::Block& b) { return integers(-32, 31, b.f16(0)); }, iq4, 0.03},
+       0.002},
+      // Scales of both signs, of which the free fit finds the better one but for near ties; the window holds three.
+      {DType::IQ4_XS, 32, iq4_scale, [](const oracle::Block& b) { return integers(-32, 31, b.f16(0)); }, iq4, 0.004},
       // 6 times 2048 scales next to the stored one: only rounding to f16 and local minima of the fit are lost.
       {DType::IQ4_NL, 32, [](const oracle::Block& b, int) { return b.f16(0); },
        [](const oracle::Block& b) {
@@ -113,7 +113,7 @@ std::vector<Format> formats() {
          for (int k = -3000; k <= 3000; ++k) list.push_back(b.f16(0) * (k < 0 ? -1 : 1) * (0.5 + std::abs(k) / 2000.0));
          return list;
        },
-       iq4, 0.03},
+       iq4, 0.004},
       // All exponents are possible and the window holds every one that matters: nothing may be lost.
       {DType::MXFP4, 32, [](const oracle::Block& b, int) { return std::ldexp(1, b.u8(0) - 128); },
        [](const oracle::Block&) {
@@ -129,7 +129,7 @@ std::vector<Format> formats() {
          for (int s = 0; s < 16; ++s) list.push_back(b.f16(0) * (1 + 2 * s));
          return list;
        },
-       {}, 0.02},
+       {}, 0.002},
   };
 }
 
