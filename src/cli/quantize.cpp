@@ -83,8 +83,8 @@ Command quantize_command() {
           .own = kOwn,
           .settings = {"threads"},
           .positional = {.name = "IN OUT TYPE",
-                         .help = "the file to read, the file to write, and a type (Q4_K) or mix (Q4_K_M); "
-                                 "strata quantize IN OUT ? lists them",
+                         .help = "the file to read, the file to write, and a type such as Q4_K or a mix such as Q4_K_M; any "
+                                 "other word lists them",
                          .min = 3,
                          .max = 3},
           .run = run};
