@@ -7,7 +7,8 @@ namespace strata::cli {
 
 Program strata_program() {
   return {
-      .commands = {generate_command(), tokenize_command(), convert_command(), devices_command(), config_command(), completion_command()},
+      .commands = {generate_command(), tokenize_command(), convert_command(), quantize_command(),
+                   synth_command(), inspect_command(), devices_command(), config_command(), completion_command()},
       .settings = {common_settings(), model_settings(), sampler_settings(), kernel_settings()},
       .operators = operator_names(),
   };

@@ -10,6 +10,9 @@ Command config_command();
 Command convert_command();
 Command devices_command();
 Command generate_command();
+Command inspect_command();
+Command quantize_command();
+Command synth_command();
 Command tokenize_command();
 
 Program strata_program();

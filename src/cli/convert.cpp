@@ -18,7 +18,7 @@ constexpr std::array kOwn{
                 .type = SettingType::Text,
                 .default_text = "f16",
                 .group = "Convert",
-                .help = "type of the large tensors: f32, f16, bf16, q8_0, q4_0, q4_k, q6_k",
+                .help = "type of the large tensors: f32, f16, bf16, q8_0, q4_0, q3_k, q4_k, q5_k, q6_k, iq3_s, iq4_nl, iq4_xs, mxfp4",
                 .persistent = false},
     SettingSpec{.name = "outfile",
                 .flags = "-o,--outfile",

@@ -19,6 +19,13 @@ struct LayerState {
   Tensor ngram_history;   // [(conv_width - 1) · N, streams · H]
 };
 
+// Bytes of a sequence's states, by what they hold. What grows with the capacity: kv and pooled index keys.
+struct StateBytes {
+  uint64_t kv = 0, index = 0, delta = 0, convolution = 0, ngram = 0;
+  uint64_t total() const { return kv + index + delta + convolution + ngram; }
+};
+StateBytes state_bytes(const ModelSpec& spec, int64_t capacity);  // without allocating any; total() as of SequenceState
+
 class SequenceState {
  public:
   SequenceState(const ModelSpec& spec, int64_t capacity);  // Error{Memory}
@@ -32,7 +39,6 @@ class SequenceState {
   std::vector<LayerState> layers;
 
  private:
-  Tensor allocate(DType dtype, std::initializer_list<int64_t> extents);
   int64_t capacity_;
   std::vector<Buffer> buffers_;
 };
