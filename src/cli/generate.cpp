@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
@@ -17,6 +18,7 @@
 namespace strata::cli {
 namespace {
 
+constexpr size_t kMaxGrammarBytes = size_t{4} << 20;  // the grammar has its own, smaller limit
 constexpr size_t kMaxPromptBytes = size_t{256} << 20;
 
 constexpr std::array kOwn{
@@ -56,6 +58,28 @@ constexpr std::array kOwn{
                 .default_text = "false",
                 .group = "Generate",
                 .help = "go on past the end of the text",
+                .persistent = false},
+    SettingSpec{.name = "grammar",
+                .type = SettingType::Text,
+                .group = "Generate",
+                .help = "only texts of this GBNF grammar",
+                .persistent = false},
+    SettingSpec{.name = "grammar_file",
+                .type = SettingType::Path,
+                .group = "Generate",
+                .help = "only texts of the GBNF grammar in this file",
+                .persistent = false},
+    SettingSpec{.name = "json_schema",
+                .flags = "-j,--json-schema",
+                .type = SettingType::Text,
+                .group = "Generate",
+                .help = "only JSON of this schema; {} is any JSON value",
+                .persistent = false},
+    SettingSpec{.name = "json_schema_file",
+                .flags = "-jf,--json-schema-file",
+                .type = SettingType::Path,
+                .group = "Generate",
+                .help = "only JSON of the schema in this file",
                 .persistent = false},
     SettingSpec{.name = "special",
                 .type = SettingType::Bool,
@@ -113,6 +137,18 @@ std::vector<int32_t> read_request_prompt(const Settings& settings, const Engine&
   return engine.tokenizer().encode(text, {.add_special = true, .parse_special = settings.get_bool("special")});
 }
 
+std::optional<text::Grammar> read_grammar(const Settings& settings) {
+  std::optional<text::Grammar> grammar;
+  for (const char* name : {"grammar", "grammar_file", "json_schema", "json_schema_file"}) {
+    if (settings.origin(name) == SettingOrigin::Default) continue;
+    if (grammar) throw Error(ErrorKind::Usage, "give one of --grammar, --grammar-file, --json-schema and --json-schema-file");
+    const std::string& value = settings.get_text(name);
+    const std::string text = std::string_view(name).ends_with("_file") ? read_file(value, kMaxGrammarBytes) : value;
+    grammar = name[0] == 'g' ? text::Grammar::from_gbnf(text) : text::Grammar::from_json_schema(text);
+  }
+  return grammar;
+}
+
 std::string rate(double count, double seconds) {
   return seconds > 0 && count > 0 ? fmt::format("{:.1f} tokens/s", count / seconds) : std::string("-");
 }
@@ -163,6 +199,7 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
 int run(CommandContext& context) {
   const Settings& settings = context.settings;
   const bool json = settings.get_bool("json"), terminal = ::isatty(STDERR_FILENO) != 0;
+  std::optional<text::Grammar> grammar = read_grammar(settings);  // its errors come before the model is read
   const auto start = std::chrono::steady_clock::now();
   if (terminal) fmt::print(stderr, "loading {} ...\r", model_path(settings));
   Engine engine(engine_options(settings), context.log);
@@ -178,6 +215,7 @@ int run(CommandContext& context) {
   request.sampler = sampler_options(settings);
   request.stop = settings.get_texts("stop");
   request.ignore_end = settings.get_bool("ignore_eos");
+  request.grammar = std::move(grammar);
   if (request.context > engine.model().spec().context)
     context.log.warn(fmt::format("the context of {} is beyond the {} positions the model was trained for",
                                  request.context, engine.model().spec().context));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "model/forward.h"
 #include "model/model.h"
 #include "runtime/sampler.h"
+#include "text/grammar.h"
 #include "text/tokenizer.h"
 
 namespace strata {
@@ -45,6 +47,7 @@ struct GenerateRequest {
   SamplerOptions sampler;
   std::vector<std::string> stop;
   bool ignore_end = false;  // go on past the end of the text
+  std::optional<text::Grammar> grammar;  // the output is a text of it, or the beginning of one; it ends when complete
 };
 
 struct GenerateCallbacks {
@@ -69,6 +72,7 @@ class Engine {
   // Error{Model} when the file has no tokenizer.
   const text::Tokenizer& tokenizer() const;
   bool has_tokenizer() const { return tokenizer_ != nullptr; }
+  const text::TokenTrie& token_trie();  // made when it is first asked for; Error{Model} as tokenizer()
 
   // Error{Argument} for an empty prompt, one longer than the context, or an id outside the vocabulary.
   GenerateResult generate(const GenerateRequest& request, const GenerateCallbacks& callbacks = {});
@@ -86,6 +90,7 @@ class Engine {
   Queue queue_;
   Forward forward_;
   std::unique_ptr<text::Tokenizer> tokenizer_;
+  std::optional<text::TokenTrie> token_trie_;
 };
 
 }  // namespace strata

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "text/token_trie.h"
 
 namespace strata {
 
@@ -29,8 +30,8 @@ class Sampler {
 
   // Chooses a token; ties go to the lower id. history: every token so far, prompt included. logits are changed by the
   // penalties. Error{Model} when a logit is NaN or infinite, or when no token is allowed: the model or an arm is broken,
-  // and its text would be noise.
-  int32_t sample(std::span<float> logits, std::span<const int32_t> history);
+  // and its text would be noise. grammar: only these tokens are candidates; Error{Argument} when there is none.
+  int32_t sample(std::span<float> logits, std::span<const int32_t> history, const text::TokenMask* grammar = nullptr);
 
  private:
   struct Candidate {
@@ -38,10 +39,12 @@ class Sampler {
     float logit;
   };
   void apply_penalties(std::span<float> logits, std::span<const int32_t> history);
+  bool may_choose(size_t id) const;
   int32_t greedy(std::span<const float> logits) const;
   int32_t draw(std::span<const float> logits);
 
   SamplerOptions options_;
+  const text::TokenMask* grammar_ = nullptr;  // of the call in progress
   std::function<bool(int32_t)> allowed_;
   Random random_;
   std::vector<int32_t> window_;
