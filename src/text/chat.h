@@ -55,7 +55,7 @@ struct ChatCapabilities {
 
 struct ChatPrompt {
   MarkedText text;
-  bool starts_in_thinking = false;  // the prompt ends with <think>: the reply begins inside
+  bool starts_in_thinking = false;  // the generation prompt ends with <think>: the reply begins inside
 };
 
 class ChatTemplate {
@@ -70,9 +70,11 @@ class ChatTemplate {
   const std::string& note() const { return note_; }  // for the log; empty when there is nothing to say
 
  private:
+  friend ChatCapabilities probe_chat_template(std::string_view, const std::string&, const std::string&,
+                                              const TemplateLimits&);
+  ChatTemplate(Template source, std::string bos_text, std::string eos_text);  // without a look at its capabilities
   jinja::Value context_of(const ChatRequest& request) const;
-  void apply_effort(const std::string& effort, std::vector<std::pair<MarkedText, jinja::Value>>& variables) const;
-  void probe();
+  void apply_effort(const ChatRequest& request, std::vector<std::pair<MarkedText, jinja::Value>>& variables) const;
 
   Template template_;
   std::string bos_, eos_;

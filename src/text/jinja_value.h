@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,11 +52,13 @@ class Lease {
 };
 
 struct StringObject {
+  StringObject(MarkedText text, Budget* budget);
   MarkedText text;
   Lease lease;
 };
 
 struct ListObject {
+  ListObject(std::vector<Value> items, Budget* budget);
   std::vector<Value> items;
   Lease lease;
 };
@@ -136,6 +139,8 @@ class Value {
   bool same_object(const Value& other) const { return object_ == other.object_; }
 
  private:
+  void contain(const Value& child);
+
   Kind kind_ = Kind::Undefined;
   bool tuple_ = false;
   bool reference_ = false;
@@ -162,10 +167,11 @@ class MapObject {
  private:
   std::vector<Entry> entries_;
   std::vector<uint32_t> by_key_;  // indices of entries_, sorted by key
-  Lease lease_;
+  std::optional<Lease> lease_;
 };
 
 struct MethodObject {
+  MethodObject(Value s, std::string n) : self(std::move(s)), name(std::move(n)) {}
   Value self;
   std::string name;
 };
