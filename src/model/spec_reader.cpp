@@ -51,6 +51,18 @@ std::vector<int> SpecReader::per_block_or(const std::string& suffix, int blocks,
   return per_block(suffix, blocks, min, max);
 }
 
+int SpecReader::shared(const std::string& suffix, int blocks, int64_t max) const {
+  int found = 0;
+  for (const int value : per_block(suffix, blocks, 0, max)) {
+    if (value != 0 && found != 0 && value != found)
+      fail(suffix, "is " + std::to_string(found) + " in one block and " + std::to_string(value) +
+                       " in another; this build needs one value for all");
+    if (value != 0) found = value;
+  }
+  if (found == 0) fail(suffix, "is 0, must be within 1 and " + std::to_string(max));
+  return found;
+}
+
 std::vector<uint64_t> SpecReader::numbers(const std::string& suffix, size_t count, uint64_t min, uint64_t max) const {
   const auto values = file_.get_uints(key(suffix), min, max);
   if (!values) fail(suffix, "is missing");

@@ -90,7 +90,7 @@ Engine::Engine(const EngineOptions& options, Log& log)
   queue_.strict_arms = options.strict_arms;
   for (const auto& [op, arm] : options.arms) queue_.request_arm(op, arm);
   if (!strata::has_tokenizer(model_.file())) return;
-  tokenizer_ = std::make_unique<text::Tokenizer>(read_vocabulary(model_.file()));
+  tokenizer_ = std::make_unique<text::Tokenizer>(read_tokenizer(model_.file()));
   if (tokenizer_->size() != model_.spec().vocabulary)
     throw Error(ErrorKind::Model, "the tokenizer has " + std::to_string(tokenizer_->size()) + " tokens, the embedding " +
                                       std::to_string(model_.spec().vocabulary) + " rows", options.model);
@@ -138,6 +138,7 @@ bool Engine::read_prompt(std::span<const int32_t> prompt, SequenceState& state, 
 GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCallbacks& callbacks) {
   if (request.prompt.empty()) throw Error(ErrorKind::Argument, "the prompt is empty: give text to continue");
   const int64_t context = context_for(request);
+  model_.file().check_sizes();
   SequenceState state(model_.spec(), context);
   Sampler sampler(request.sampler, [this](int32_t id) { return !tokenizer_ || tokenizer_->may_be_sampled(id); });
   Constraint constraint;
