@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+#include "cli/chat_settings.h"
 #include "cli/common_settings.h"
 #include "cli/model_settings.h"
 
@@ -7,9 +8,9 @@ namespace strata::cli {
 
 Program strata_program() {
   return {
-      .commands = {generate_command(), tokenize_command(), convert_command(), quantize_command(),
-                   synth_command(), inspect_command(), devices_command(), config_command(), completion_command()},
-      .settings = {common_settings(), model_settings(), sampler_settings(), kernel_settings()},
+      .commands = {generate_command(), chat_command(), tokenize_command(), inspect_command(), convert_command(),
+                   quantize_command(), synth_command(), devices_command(), config_command(), completion_command()},
+      .settings = {common_settings(), model_settings(), sampler_settings(), chat_settings(), kernel_settings()},
       .operators = operator_names(),
   };
 }

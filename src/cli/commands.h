@@ -5,6 +5,7 @@
 
 namespace strata::cli {
 
+Command chat_command();
 Command completion_command();
 Command config_command();
 Command convert_command();

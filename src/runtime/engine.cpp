@@ -25,9 +25,8 @@ class Output {
  public:
   Output(const GenerateRequest& request, const GenerateCallbacks& callbacks)
       : stops_(request.stop), show_(callbacks.text) {}
-  bool push(std::string_view bytes) {  // false: a stop string was met
-    release(stops_.push(characters_.push(bytes)));
-    return !stops_.stopped();
+  bool push(std::string_view bytes) {  // false: a stop string was met, or the reader has enough
+    return release(stops_.push(characters_.push(bytes))) && !stops_.stopped();
   }
   void finish() {
     release(stops_.push(characters_.finish()));
@@ -35,12 +34,10 @@ class Output {
   }
 
  private:
-  void release(const std::string& text) const {
-    if (show_ && !text.empty()) show_(text);
-  }
+  bool release(const std::string& text) const { return !show_ || text.empty() || show_(text); }
   text::Utf8Stream characters_;
   text::StopStrings stops_;
-  const std::function<void(std::string_view)>& show_;
+  const std::function<bool(std::string_view)>& show_;
 };
 
 // The tokens that a grammar allows at each step; everything when there is none.

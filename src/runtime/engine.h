@@ -51,9 +51,9 @@ struct GenerateRequest {
 };
 
 struct GenerateCallbacks {
-  std::function<void(std::string_view)> text;                      // bytes ready to be shown
+  std::function<bool(std::string_view)> text;  // bytes ready to be shown; false ends the output, as a stop string does
   std::function<void(int64_t done, int64_t total)> prompt_progress;
-  const std::atomic<bool>* interrupted = nullptr;                  // checked between steps
+  const std::atomic<bool>* interrupted = nullptr;  // checked between steps
 };
 
 struct GenerateResult {

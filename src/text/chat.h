@@ -21,12 +21,12 @@ struct ChatToolCall {
 };
 
 struct ChatMessage {
-  std::string role;  // system, developer, user, assistant, tool
-  std::string content;
-  std::optional<std::string> reasoning_content;
-  std::vector<ChatToolCall> tool_calls;
-  std::string name;          // may be empty
-  std::string tool_call_id;  // may be empty
+  std::string role = {};  // system, developer, user, assistant, tool
+  std::string content = {};
+  std::optional<std::string> reasoning_content = {};
+  std::vector<ChatToolCall> tool_calls = {};
+  std::string name = {};          // may be empty
+  std::string tool_call_id = {};  // may be empty
 };
 
 struct ChatRequest {
