@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t kRecordedAt = 1741107969;  // 2025-03-04 17:06:09 UTC
 
 std::string fixture(const std::string& name) {
-  return read_file(STRATA_SOURCE_DIR "/tests/fixtures/templates/" + name, size_t{1} << 20);
+  return read_file(STRATA_SOURCE_DIR "/tests/fixtures/templates/" + name, size_t{16} << 20);
 }
 
 class RecordedTemplates : public ::testing::Test {
