@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -129,10 +130,13 @@ Value repeat(const Value& what, int64_t count, Budget& budget) {
   if (what.is(Kind::String)) {
     const size_t size = what.bytes().size();
     if (size != 0 && times > budget.limits.string_bytes / size) exceed("string bytes", budget.limits.string_bytes);
-    budget.step(size == 0 ? 0 : times);
     budget.moved(size * times);
     MarkedText text;
-    for (uint64_t i = 0; i < times && size != 0; ++i) text.append(what.text());
+    if (size * times != 0) text = what.text();
+    while (text.bytes.size() < size * times) {
+      const MarkedText so_far = text;
+      text.append(so_far, 0, std::min(so_far.bytes.size(), size * times - so_far.bytes.size()));
+    }
     return Value::string(std::move(text), &budget);
   }
   const size_t size = what.items().size();

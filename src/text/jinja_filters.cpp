@@ -118,8 +118,13 @@ Value default_filter(const Value& value, ArgumentReader& arguments) {
   return fallback != nullptr ? *fallback : Value::plain("");
 }
 
+// What map and select go through: they find nothing in a value that counts as false, also where that has no items.
+Value iterate_if_true(const Value& value, Budget& budget) {
+  return truthy(value) ? iterate(value, budget) : Value::list({});
+}
+
 Value map_filter(const Value& value, const Arguments& arguments, Budget& budget) {
-  const Value list = iterate(value, budget);
+  const Value list = iterate_if_true(value, budget);
   std::vector<Value> items;
   items.reserve(list.items().size());
   if (arguments.positional.empty()) {
@@ -167,7 +172,7 @@ Value select(std::string_view filter, const Value& value, const Arguments& argum
     fail(fmt::format("{}: the test '{}' is not supported", filter, to_str(*test, budget).bytes.substr(0, 40)));
   }
   if (!test && !rest.named.empty()) fail(fmt::format("{}: the name of the test is missing", filter));
-  const Value list = iterate(value, budget);
+  const Value list = iterate_if_true(value, budget);
   std::vector<Value> items;
   for (const Value& item : list.items()) {
     budget.step();

@@ -77,15 +77,15 @@ Symbol Parser::symbol(std::string_view name) {
 Tree Parser::parse() {
   tree_.loop = symbol("loop");
   shift();
-  tree_.body = body({});
+  tree_.body = body(1, {});
   if (token_.kind != TokenKind::End) unexpected("the end of the template");
   return std::move(tree_);
 }
 
-// Statements up to a block that begins with one of `ends`; that name is the current token then.
-Body Parser::body(std::initializer_list<std::string_view> ends) {
+// Statements up to a block that begins with one of `ends`; that name is the current token then. `opened`: the line of
+// the statement they belong to.
+Body Parser::body(uint32_t opened, std::initializer_list<std::string_view> ends) {
   const Depth depth(*this);
-  const uint32_t opened = token_.line;
   Body statements;
   for (;;) {
     Statement s;
@@ -107,7 +107,7 @@ Body Parser::body(std::initializer_list<std::string_view> ends) {
       s = statement();
     } else {
       if (ends.size() != 0) {
-        fail_at(opened, fmt::format("'{}' is missing for the block that begins before this line", *(ends.end() - 1)));
+        fail_at(opened, fmt::format("'{}' is missing for the block that begins here", *(ends.end() - 1)));
       }
       return statements;
     }
@@ -136,13 +136,13 @@ Statement Parser::if_statement(uint32_t line) {
     Branch branch;
     branch.condition = tuple(false);
     expect_block_end();
-    branch.body = body({"elif", "else", "endif"});
+    branch.body = body(line, {"elif", "else", "endif"});
     s.branches.push_back(std::move(branch));
     if (!accept_name("elif")) break;
   }
   if (accept_name("else")) {
     expect_block_end();
-    s.branches.push_back({nullptr, body({"endif"})});
+    s.branches.push_back({nullptr, body(line, {"endif"})});
   }
   shift();  // endif
   expect_block_end();
@@ -182,11 +182,11 @@ Statement Parser::for_statement(uint32_t line) {
   if (is_name("recursive")) fail_at(token_.line, "'recursive' loops are not supported");
   expect_block_end();
   ++scopes_;
-  s.branches.push_back({nullptr, body({"else", "endfor"})});
+  s.branches.push_back({nullptr, body(line, {"else", "endfor"})});
   --scopes_;
   if (accept_name("else")) {
     expect_block_end();
-    s.branches.push_back({nullptr, body({"endfor"})});
+    s.branches.push_back({nullptr, body(line, {"endfor"})});
   }
   shift();  // endfor
   expect_block_end();
@@ -241,7 +241,7 @@ Statement Parser::macro_statement(uint32_t line) {
   }
   expect_block_end();
   ++scopes_;
-  s.macro->body = body({"endmacro"});
+  s.macro->body = body(line, {"endmacro"});
   --scopes_;
   shift();  // endmacro
   expect_block_end();

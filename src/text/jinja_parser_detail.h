@@ -48,7 +48,7 @@ class Parser {
   Symbol symbol(std::string_view name);
 
   // Statements.
-  Body body(std::initializer_list<std::string_view> ends);
+  Body body(uint32_t opened, std::initializer_list<std::string_view> ends);
   Statement statement();
   Statement if_statement(uint32_t line);
   Statement for_statement(uint32_t line);

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
 #include "text/chat.h"
 #include "text/jinja_json.h"
 #include "text/template.h"
+#include "unit/text/vocabularies.h"
 
 namespace strata::text {
 namespace {
@@ -17,9 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int64_t kRecordedAt = 1741107969;  // 2025-03-04 17:06:09 UTC
 
-std::string fixture(const std::string& name) {
-  return read_file(STRATA_SOURCE_DIR "/tests/fixtures/templates/" + name, size_t{1} << 20);
-}
+std::string template_file(const std::string& name) { return fixture("templates/" + name); }
 
 class RecordedTemplates : public ::testing::Test {
  protected:
@@ -50,7 +48,7 @@ std::string recorded_outcome(const Json& recorded) {
 }
 
 TEST_F(RecordedTemplates, Snippets) {
-  const Json recorded = Json::parse(fixture("snippets.json"));
+  const Json recorded = Json::parse(template_file("snippets.json"));
   const jinja::Value context = jinja::parse_json(recorded["context"].dump(), "context");
   size_t checked = 0;
   for (const Json& snippet : recorded["snippets"]) {
@@ -72,12 +70,12 @@ ChatRequest request_of(const Json& json) {
 }
 
 TEST_F(RecordedTemplates, Conversations) {
-  const Json conversations = Json::parse(fixture("conversations.json"));
-  const Json recorded = Json::parse(fixture("recorded.json"));
+  const Json conversations = Json::parse(template_file("conversations.json"));
+  const Json recorded = Json::parse(template_file("recorded.json"));
   size_t checked = 0;
   for (const auto& [name, results] : recorded.items()) {
     const bool llama = name == "llama3", hermes = name == "hermes";
-    const ChatTemplate chat(fixture(name + ".jinja"), llama ? "<|begin_of_text|>" : hermes ? "<s>" : "",
+    const ChatTemplate chat(template_file(name + ".jinja"), llama ? "<|begin_of_text|>" : hermes ? "<s>" : "",
                             llama ? "<|eot_id|>" : hermes ? "</s>" : "");
     for (const auto& [conversation, result] : results.items()) {
       const ChatRequest request = request_of(conversations[conversation]);
