@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/unicode.h"
+
 namespace strata::text::grammar {
 
 void CharSet::normalise() {
@@ -51,6 +53,16 @@ void append_utf8(std::string& out, char32_t code) {
     put(0xF0 | (code >> 18)), put(0x80 | ((code >> 12) & 0x3F));
   }
   put(0x80 | ((code >> 6) & 0x3F)), put(0x80 | (code & 0x3F));
+}
+
+std::u32string decode_utf8_text(std::string_view text) {
+  std::u32string codes;
+  while (!text.empty()) {
+    const Utf8Result result = decode_utf8(text.substr(0, 4));
+    codes += result.code;
+    text.remove_prefix(result.length);
+  }
+  return codes;
 }
 
 CharSet json_plain_chars() { return CharSet{{0, 0x1F}, {'"', '"'}, {'\\', '\\'}}.complement(); }

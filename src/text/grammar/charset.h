@@ -33,6 +33,7 @@ class CharSet {
 };
 
 void append_utf8(std::string& out, char32_t code);
+std::u32string decode_utf8_text(std::string_view text);  // valid UTF-8
 
 // Characters that a JSON string holds as they are, and the one escape that Strata writes for each other one ("" for the
 // former).

@@ -8,7 +8,7 @@ namespace strata::text::grammar {
 
 namespace {
 
-constexpr uint32_t kMaxIndent = 64, kMaxDigits = 20, kMaxExponentDigits = 2;
+constexpr uint32_t kMaxIndent = 32, kMaxDigits = 20, kMaxExponentDigits = 2;
 
 const CharSet kDigit{{'0', '9'}}, kHex{{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
 
@@ -102,8 +102,8 @@ ExprId JsonRules::array() {
   return rule("json-array", [&] { return list_of(value(), 0, kUnbounded); });
 }
 
-ExprId JsonRules::comma() { return rules_.sequence({space(), rules_.literal(","), space()}); }
-ExprId JsonRules::colon() { return rules_.sequence({space(), rules_.literal(":"), space()}); }
+ExprId JsonRules::comma() { return rules_.sequence({rules_.literal(","), space()}); }
+ExprId JsonRules::colon() { return rules_.sequence({rules_.literal(":"), rules_.optional(rules_.literal(" "))}); }
 
 ExprId JsonRules::enclosed(const char* open, ExprId items, bool optional, const char* close) {
   const ExprId inner = rules_.sequence({items, space()});

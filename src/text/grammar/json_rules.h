@@ -16,7 +16,9 @@ class JsonRules {
  public:
   explicit JsonRules(Rules& rules) : rules_(rules) {}
 
-  ExprId space();      // nothing, a space, or one or two newlines and up to 64 blanks
+  // Nothing, a space, or one or two newlines and up to 32 blanks: what compact and indented JSON has behind brackets and
+  // commas and before closing brackets. More freedom makes small models write blanks for ever.
+  ExprId space();
   ExprId character();  // of a string; an escaped surrogate pair is one
   ExprId string();
   ExprId string(uint32_t min, uint32_t max);  // lengths in characters; max may be kUnbounded
@@ -28,8 +30,8 @@ class JsonRules {
   ExprId object();
   ExprId array();
 
-  ExprId comma();  // with the space around it
-  ExprId colon();
+  ExprId comma();  // and space
+  ExprId colon();  // and perhaps one blank
   // "[" items "]": `items` may be left out when `optional`.
   ExprId enclosed(const char* open, ExprId items, bool optional, const char* close);
   ExprId list_of(ExprId item, uint32_t min, uint32_t max);  // in brackets

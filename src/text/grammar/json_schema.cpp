@@ -7,18 +7,15 @@
 #include <set>
 #include <unordered_map>
 
-#include "base/error.h"
-#include "base/json_text.h"
 #include "text/grammar/json_rules.h"
 #include "text/grammar/pattern.h"
+#include "text/grammar/schema_text.h"
 
 namespace strata::text::grammar {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr size_t kMaxJsonNesting = 256;  // of the schema's text; a schema of depth 64 takes up to three levels each
 
 constexpr std::array<std::string_view, 12> kAnnotations = {"$schema",  "$id",        "$comment", "$defs",   "definitions", "title",
                                                            "description", "default", "examples", "deprecated", "readOnly", "writeOnly"};
@@ -37,7 +34,10 @@ struct Place {
   std::string pointer = "#";
   size_t depth = 0;
 
-  std::string text() const { return "schema " + pointer; }
+  std::string text() const {
+    const bool is_long = pointer.size() > 200;
+    return "schema " + (is_long ? pointer.substr(0, 100) + "..." + pointer.substr(pointer.size() - 97) : pointer);
+  }
   Place at(std::string_view key) const {
     Place below{pointer + "/", depth + 1};
     for (const char c : key.substr(0, 60)) below.pointer += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
@@ -107,7 +107,10 @@ class SchemaCompiler {
   ExprId compile_any_of(const Json& schema, const std::string& key, const Place& place);
   ExprId compile_values(const Json& schema, const Place& place);
   ExprId compile_object(const Shape& shape, const Place& place);
+  ExprId enclosed_members(const std::vector<ExprId>& members, const std::vector<bool>& required,
+                          std::optional<ExprId> other, const Place& place);
   ExprId compile_array(const Json& schema, const Place& place);
+  ExprId shared_rule(ExprId expr, const Place& place);
   ExprId compile_string(const Json& schema, const Place& place);
   ExprId compile_integer(const Json& schema, const Place& place);
   ExprId literal_value(const Json& value);
@@ -401,19 +404,6 @@ void SchemaCompiler::merge_member(Shape& all, const Shape& member, const Place& 
   }
 }
 
-std::u32string characters(const std::string& text) {
-  std::u32string all;
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<uint8_t>(text[i]);
-    const size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;  // the JSON parser checked the UTF-8
-    char32_t code = length == 1 ? lead : lead & (0x7Fu >> length);
-    for (size_t k = 1; k < length && i + k < text.size(); ++k) code = (code << 6) | (static_cast<uint8_t>(text[i + k]) & 0x3Fu);
-    all += code;
-    i += length;
-  }
-  return all;
-}
-
 // Properties come in the order of the schema; optional ones may be left out; then others, where they are allowed.
 ExprId SchemaCompiler::compile_object(const Shape& shape, const Place& place) {
   std::vector<Shape::Property> properties = shape.properties;
@@ -430,7 +420,7 @@ ExprId SchemaCompiler::compile_object(const Shape& shape, const Place& place) {
   for (const Shape::Property& property : properties) {
     const ExprId value = property.schema == nullptr ? json_.value() : compile(*property.schema, property.place);
     members.push_back(rules_.sequence({rules_.literal(Json(property.name).dump()), json_.colon(), value}));
-    names.push_back(characters(property.name));
+    names.push_back(decode_utf8_text(property.name));
     required.push_back(shape.required.contains(property.name));
   }
   std::optional<ExprId> other;
@@ -443,28 +433,43 @@ ExprId SchemaCompiler::compile_object(const Shape& shape, const Place& place) {
     rules_.rules[rule].keep = true;
     other = rules_.rule_ref(rule);
   }
-  const auto then = [&](ExprId member) { return rules_.sequence({json_.comma(), member}); };
-  const auto step = [&](size_t i) { return required[i] ? then(members[i]) : rules_.optional(then(members[i])); };
-  const size_t first_required = static_cast<size_t>(std::find(required.begin(), required.end(), true) - required.begin());
-  // `tail`: what may follow a member when the next property is i. It is a rule where the object may begin with several
-  // properties.
-  const size_t starts = std::min(first_required + 1, members.size());
-  std::vector<ExprId> rest;
-  for (size_t i = starts; i < members.size(); ++i) rest.push_back(step(i));
-  if (other) rest.push_back(rules_.star(then(*other)));
-  ExprId tail = rules_.sequence(rest);
-  std::vector<ExprId> ways;
-  for (size_t i = starts; i-- > 0;) {
-    ways.push_back(rules_.sequence({members[i], tail}));
-    if (i == 0) break;
-    const uint32_t rule = rules_.add_rule(place.pointer + " tail");
-    rules_.define(rule, rules_.sequence({step(i), tail}));
-    tail = rules_.rule_ref(rule);
+  return enclosed_members(members, required, other, place);
+}
+
+// next: a member must come, property i or a later one. Each is made from the one behind it, and is a rule where two
+// places lead to it, so that nothing is written out twice.
+ExprId SchemaCompiler::enclosed_members(const std::vector<ExprId>& members, const std::vector<bool>& required,
+                                        std::optional<ExprId> other, const Place& place) {
+  constexpr size_t kInline = 16;  // members in one expression
+  bool may_end = true;            // nothing from here on is required
+  std::optional<ExprId> next;
+  if (other) next = rules_.sequence({*other, rules_.star(rules_.sequence({json_.comma(), *other}))});
+  for (size_t i = members.size(); i-- > 0;) {
+    const bool shared = next && (!required[i] || i % kInline == 0);
+    if (shared && rules_.exprs[*next].kind != Expr::Kind::Rule) {
+      const uint32_t rule = rules_.add_rule(place.pointer + " members");
+      rules_.define(rule, *next);
+      next = rules_.rule_ref(rule);
+    }
+    ExprId way = members[i];
+    if (next) {
+      const ExprId more = rules_.sequence({json_.comma(), *next});
+      way = rules_.sequence({members[i], may_end ? rules_.optional(more) : more});
+    }
+    next = next && !required[i] ? rules_.alternation({way, *next}) : way;
+    may_end = may_end && !required[i];
   }
-  const bool may_be_empty = first_required == members.size();
-  if (other && may_be_empty) ways.push_back(rules_.sequence({*other, rules_.star(then(*other))}));
-  if (ways.empty()) return rules_.sequence({rules_.literal("{"), json_.space(), rules_.literal("}")});
-  return json_.enclosed("{", rules_.alternation(ways), may_be_empty, "}");
+  if (!next) return rules_.sequence({rules_.literal("{"), json_.space(), rules_.literal("}")});
+  return json_.enclosed("{", *next, may_end, "}");
+}
+
+// What is written twice becomes a rule: schemas in schemas would double at each level.
+ExprId SchemaCompiler::shared_rule(ExprId expr, const Place& place) {
+  const Expr::Kind kind = rules_.exprs[expr].kind;
+  if (kind == Expr::Kind::Rule || kind == Expr::Kind::Literal) return expr;
+  const uint32_t rule = rules_.add_rule(place.pointer + " item");
+  rules_.define(rule, expr);
+  return rules_.rule_ref(rule);
 }
 
 uint32_t SchemaCompiler::count(const Json& schema, const char* key, uint32_t otherwise, const Place& place) const {
@@ -496,7 +501,7 @@ ExprId SchemaCompiler::compile_array(const Json& schema, const Place& place) {
   const ExprId item = !needs_item                ? rules_.literal("")
                       : schema.contains("items") ? compile(schema["items"], place.at("items"))
                                                  : json_.value();
-  if (fixed == 0) return json_.list_of(item, min, max);
+  if (fixed == 0) return json_.list_of(shared_rule(item, place), min, max);
 
   const auto then = [&](ExprId element) { return rules_.sequence({json_.comma(), element}); };
   ExprId rest = rules_.literal("");
@@ -553,42 +558,10 @@ ExprId SchemaCompiler::compile_integer(const Json& schema, const Place& place) {
   return integer_range(rules_, low, high);
 }
 
-// The JSON library keeps the order of members and looks for each new one among those before it: their number is
-// bounded beforehand, for one object and for the squares of all.
-void check_members(std::string_view text) {
-  constexpr uint64_t kMaxMembers = 10'000, kMaxSquares = 200'000'000;
-  std::vector<uint64_t> open{0};
-  uint64_t squares = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '\\' && in_string) {
-      ++i;
-    } else if (c == '"') {
-      in_string = !in_string;
-    } else if (!in_string && c == ':') {
-      squares += 2 * open.back()++;
-      if (open.back() > kMaxMembers || squares > kMaxSquares) {
-        refuse("the schema's objects have too many members; the limit of one is " + std::to_string(kMaxMembers), "schema");
-      }
-    } else if (!in_string && (c == '{' || c == '[')) {
-      open.push_back(0);
-    } else if (!in_string && (c == '}' || c == ']') && open.size() > 1) {
-      open.pop_back();
-    }
-  }
-}
-
 Json parse_json(std::string_view text, const GrammarLimits& limits) {
-  if (text.size() > limits.text_bytes) {
-    refuse("the schema has " + std::to_string(text.size()) + " bytes, the limit is " + std::to_string(limits.text_bytes), "schema");
-  }
+  check_schema_text(text, limits);
   try {
-    check_json_depth(text, kMaxJsonNesting, "schema");
-    check_members(text);
     return Json::parse(text);
-  } catch (const Error& error) {
-    refuse(error.message(), "schema");
   } catch (const Json::exception& error) {
     const std::string what = error.what();  // "[json.exception...] what"
     refuse(what.substr(std::min(what.find("] ") + 2, what.size())).substr(0, 300), "schema");

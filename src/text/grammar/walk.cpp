@@ -10,7 +10,7 @@ namespace {
 
 // Steps for one mask or token; a walk over a vocabulary of 250,000 tokens takes below a million. It bounds the memory
 // of a walk too.
-constexpr size_t kMaxWork = 32'000'000;
+constexpr size_t kMaxWork = 16'000'000;
 // States met on the way to those that read a byte, for each of the latter that the limit allows.
 constexpr size_t kSilentStates = 10;
 
