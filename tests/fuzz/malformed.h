@@ -38,9 +38,10 @@ MalformedCases container_cases();
 MalformedCases split_cases();
 
 // Valid containers.
-MalformedCases key_cases(const std::string& arch);     // every metadata key: zero, huge, negative, wrong type, removed
-MalformedCases tensor_cases(const std::string& arch);  // every tensor: removed, every axis changed, types that do not fit
-MalformedCases model_cases();      // hyper-parameters that contradict each other, weights or sanity
+MalformedCases key_cases(const std::string& arch);  // every metadata key: zero, huge, negative, wrong type, removed
+MalformedCases tensor_cases(
+    const std::string& arch);  // every tensor: removed, every axis changed, types that do not fit
+MalformedCases model_cases();  // hyper-parameters that contradict each other, weights or sanity
 MalformedCases tokenizer_cases();
 MalformedCases template_cases();
 MalformedCases scale_cases(const std::string& arch);  // weights that are NaN or infinite

@@ -13,14 +13,31 @@ using gguf::ValueType;
 // By suffix, without the name of the architecture.
 const std::set<std::string, std::less<>> kIgnored = {"general.file_type", "vocab_size", "rope.dimension_sections"};
 // Without one of these a file may still describe a model, perhaps another one.
-const std::set<std::string, std::less<>> kOptional = {
-    "general.name", "feed_forward_length", "attention.key_length", "attention.value_length", "attention.scale",
-    "attention.head_count_kv", "attention.recurrent_layers", "attention.compress_ratios", "rope.freq_base",
-    "rope.dimension_count", "rope.scaling.type", "rope.scaling.factor", "rope.scaling.original_context_length",
-    "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow", "rope.scaling.yarn_ext_factor",
-    "rope.scaling.yarn_attn_factor", "rope.scaling.attn_factor", "expert_weights_scale", "expert_weights_norm",
-    "expert_feed_forward_length", "expert_shared_feed_forward_length", "full_attention_interval",
-    "nextn_predict_layers", "ple.layers"};
+const std::set<std::string, std::less<>> kOptional = {"general.name",
+                                                      "feed_forward_length",
+                                                      "attention.key_length",
+                                                      "attention.value_length",
+                                                      "attention.scale",
+                                                      "attention.head_count_kv",
+                                                      "attention.recurrent_layers",
+                                                      "attention.compress_ratios",
+                                                      "rope.freq_base",
+                                                      "rope.dimension_count",
+                                                      "rope.scaling.type",
+                                                      "rope.scaling.factor",
+                                                      "rope.scaling.original_context_length",
+                                                      "rope.scaling.yarn_beta_fast",
+                                                      "rope.scaling.yarn_beta_slow",
+                                                      "rope.scaling.yarn_ext_factor",
+                                                      "rope.scaling.yarn_attn_factor",
+                                                      "rope.scaling.attn_factor",
+                                                      "expert_weights_scale",
+                                                      "expert_weights_norm",
+                                                      "expert_feed_forward_length",
+                                                      "expert_shared_feed_forward_length",
+                                                      "full_attention_interval",
+                                                      "nextn_predict_layers",
+                                                      "ple.layers"};
 
 struct Change {
   std::string name;
@@ -30,10 +47,14 @@ struct Change {
 
 Value numbers(ValueType element, size_t count) {
   Value value = empty_array(element);
-  if (element == ValueType::F32) value.fs.assign(count, 1.0);
-  else if (element == ValueType::I32) value.is.assign(count, 1);
-  else if (element == ValueType::String) value.ss.assign(count, "x");
-  else value.us.assign(count, 1);
+  if (element == ValueType::F32)
+    value.fs.assign(count, 1.0);
+  else if (element == ValueType::I32)
+    value.is.assign(count, 1);
+  else if (element == ValueType::String)
+    value.ss.assign(count, "x");
+  else
+    value.us.assign(count, 1);
   return value;
 }
 
@@ -72,7 +93,8 @@ std::vector<Change> changes_of(const Value& value) {
     v.type = ValueType::F64;
     return v;
   }());
-  survives("one more than the blocks", numbers(ValueType::U32, 4)), survives("array of one", numbers(ValueType::I32, 1));
+  survives("one more than the blocks", numbers(ValueType::U32, 4)),
+      survives("array of one", numbers(ValueType::I32, 1));
   if (value.type == ValueType::F32)
     for (Change& one : changes)  // every real has a range; integers and bools are no reals
       if (one.name != "1.0" && one.name != "0.0" && one.name != "1e-30") one.expected = Expected::Refused;
@@ -80,7 +102,8 @@ std::vector<Change> changes_of(const Value& value) {
     for (Change& one : changes)
       if (one.name != "true") one.expected = Expected::Refused;
   if (value.type == ValueType::String) {
-    for (Change& one : changes) one.expected = one.value.type == ValueType::String ? Expected::Survives : Expected::Refused;
+    for (Change& one : changes)
+      one.expected = one.value.type == ValueType::String ? Expected::Survives : Expected::Refused;
     survives("string of 100000", Value::of_string(std::string(100000, 'x')));
     survives("string with control characters", Value::of_string(std::string("\0\x1b[31m\n\xff", 8)));
   }
@@ -127,9 +150,11 @@ MalformedCases key_cases(const std::string& arch) {
     for (const Change& change : changes_of(one.value)) {
       Expected expected = change.expected;
       if (suffix == "general.architecture") expected = Expected::Refused;
-      add(change.name, [key, value = change.value](ModelImage& image) { image.set(key, value); }, expected);
+      add(
+          change.name, [key, value = change.value](ModelImage& image) { image.set(key, value); }, expected);
     }
-    add("removed", [key](ModelImage& image) { image.erase(key); },
+    add(
+        "removed", [key](ModelImage& image) { image.erase(key); },
         kOptional.contains(suffix) ? Expected::Survives : Expected::Refused);
     if (one.value.type == ValueType::Array && !ignored)
       add_elements(cases, arch, key, one.value,

@@ -46,18 +46,31 @@ std::vector<HostileTemplate> hostile_templates() {
       {"range of 2^63", "{% for i in range(9223372036854775807) %}x{% endfor %}"},
       {"list of a range of 10^9", "{{ range(1000000000) | list | length }}"},
       {"range of step 0", "{% for i in range(0, 10, 0) %}x{% endfor %}"},
-      {"loops in loops", "{% for a in range(10000) %}{% for b in range(10000) %}{% for c in range(10000) %}{% endfor %}{% endfor %}{% endfor %}"},
-      {"string doubling", "{% set ns = namespace(s='x') %}{% for i in range(64) %}{% set ns.s = ns.s + ns.s %}{% endfor %}{{ ns.s }}"},
+      {"loops in loops",
+       "{% for a in range(10000) %}{% for b in range(10000) %}{% for c in range(10000) %}{% endfor %}{% endfor %}{% "
+       "endfor %}"},
+      {"string doubling",
+       "{% set ns = namespace(s='x') %}{% for i in range(64) %}{% set ns.s = ns.s + ns.s %}{% endfor %}{{ ns.s }}"},
       {"string times 10^9", "{{ 'x' * 1000000000 }}"},
-      {"list doubling", "{% set ns = namespace(l=[1]) %}{% for i in range(64) %}{% set ns.l = ns.l + ns.l %}{% endfor %}"},
-      {"list that holds itself", "{% set ns = namespace(l=[1]) %}{% for i in range(64) %}{% set ns.l = [ns.l, ns.l] %}{% endfor %}{{ ns.l }}"},
-      {"replace that grows", "{% set ns = namespace(s='a') %}{% for i in range(40) %}{% set ns.s = ns.s | replace('a', 'aa') %}{% endfor %}{{ ns.s }}"},
-      {"join that grows", "{% set ns = namespace(s='a') %}{% for i in range(40) %}{% set ns.s = [ns.s, ns.s, ns.s] | join(ns.s) %}{% endfor %}"},
+      {"list doubling",
+       "{% set ns = namespace(l=[1]) %}{% for i in range(64) %}{% set ns.l = ns.l + ns.l %}{% endfor %}"},
+      {"list that holds itself",
+       "{% set ns = namespace(l=[1]) %}{% for i in range(64) %}{% set ns.l = [ns.l, ns.l] %}{% endfor %}{{ ns.l }}"},
+      {"replace that grows",
+       "{% set ns = namespace(s='a') %}{% for i in range(40) %}{% set ns.s = ns.s | replace('a', 'aa') %}{% endfor "
+       "%}{{ ns.s }}"},
+      {"join that grows",
+       "{% set ns = namespace(s='a') %}{% for i in range(40) %}{% set ns.s = [ns.s, ns.s, ns.s] | join(ns.s) %}{% "
+       "endfor %}"},
       {"indent of 10^9", "{{ 'a\nb' | indent(1000000000) }}"},
-      {"tojson of a doubled list", "{% set ns = namespace(l=['\\u0000']) %}{% for i in range(40) %}{% set ns.l = [ns.l, ns.l] %}{% endfor %}{{ ns.l | tojson }}"},
+      {"tojson of a doubled list",
+       "{% set ns = namespace(l=['\\u0000']) %}{% for i in range(40) %}{% set ns.l = [ns.l, ns.l] %}{% endfor %}{{ "
+       "ns.l | tojson }}"},
       {"macro that calls itself", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"},
-      {"macros that call each other", "{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}{{ a() }}{% endmacro %}{{ a() }}"},
-      {"macro that forks", "{% macro m(n) %}{% if n > 0 %}{{ m(n-1) }}{{ m(n-1) }}{% endif %}{% endmacro %}{{ m(1000) }}"},
+      {"macros that call each other",
+       "{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}{{ a() }}{% endmacro %}{{ a() }}"},
+      {"macro that forks",
+       "{% macro m(n) %}{% if n > 0 %}{{ m(n-1) }}{{ m(n-1) }}{% endif %}{% endmacro %}{{ m(1000) }}"},
       {"recursive loop", "{% for m in messages recursive %}{{ loop(messages) }}{% endfor %}"},
       {"template that includes itself", "{% include 'self' %}"},
       {"division by zero", "{{ 1 // 0 }}{{ 1 % 0 }}"},
@@ -80,11 +93,14 @@ MalformedCases template_cases() {
           return image;
         },
         Expected::Survives));
-  cases.push_back(image_case("template/of a number", [] {
-    ModelImage image = base_image("qwen3");
-    image.set("tokenizer.chat_template", gguf::Value::of_u32(1));
-    return image;
-  }, Expected::Survives));
+  cases.push_back(image_case(
+      "template/of a number",
+      [] {
+        ModelImage image = base_image("qwen3");
+        image.set("tokenizer.chat_template", gguf::Value::of_u32(1));
+        return image;
+      },
+      Expected::Survives));
   return cases;
 }
 

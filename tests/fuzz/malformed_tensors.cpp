@@ -13,7 +13,8 @@ class TensorCases {
 
   void add(const ImageTensor& tensor) {
     name_ = tensor.name;
-    one("removed", [](ModelImage& image, ImageTensor& t) { image.erase_tensor(std::string(t.name)); },
+    one(
+        "removed", [](ModelImage& image, ImageTensor& t) { image.erase_tensor(std::string(t.name)); },
         removable(name_) ? Expected::Loads : Expected::Refused);
     axes(tensor);
     types(tensor);
@@ -45,9 +46,11 @@ class TensorCases {
     // Rows beyond the range of the hash are never read.
     const bool more_rows = name_ == "per_layer_token_embd.weight" && axis == 1 && extent > tensor.ne[1];
     if (extent == 0 || extent > 4 * tensor.ne[axis])
-      one(what, [axis, extent](ModelImage&, ImageTensor& t) { t.ne[axis] = extent; }, Expected::Refused);
+      one(
+          what, [axis, extent](ModelImage&, ImageTensor& t) { t.ne[axis] = extent; }, Expected::Refused);
     if (extent == 0 || extent > 100000) return;
-    one(what + ", with its data",
+    one(
+        what + ", with its data",
         [axis, extent](ModelImage&, ImageTensor& t) {
           t.ne[axis] = extent;
           t.fit_data();
@@ -64,32 +67,42 @@ class TensorCases {
         axis(tensor, a, extent);
       if (a == 0 && block > 1) axis(tensor, a, n + block);
     }
-    one("with an axis of 2 more", [](ModelImage&, ImageTensor& t) {
-      t.ne.push_back(2);
-      t.fit_data();
-    }, Expected::Refused);
-    one("with axes of 1 more", [](ModelImage&, ImageTensor& t) { t.ne.resize(4, 1); }, Expected::Loads);
+    one(
+        "with an axis of 2 more",
+        [](ModelImage&, ImageTensor& t) {
+          t.ne.push_back(2);
+          t.fit_data();
+        },
+        Expected::Refused);
+    one(
+        "with axes of 1 more", [](ModelImage&, ImageTensor& t) { t.ne.resize(4, 1); }, Expected::Loads);
     if (tensor.ne.size() > 1)
-      one("transposed", [](ModelImage&, ImageTensor& t) { std::swap(t.ne[0], t.ne[1]); },
+      one(
+          "transposed", [](ModelImage&, ImageTensor& t) { std::swap(t.ne[0], t.ne[1]); },
           tensor.ne[0] == tensor.ne[1] ? Expected::Loads : Expected::Refused);
   }
 
   void types(const ImageTensor& tensor) {
     for (const uint32_t id : {4u, 5u, 9u, 15u, 31u, 36u, 99u, UINT32_MAX})
-      one("of type id " + std::to_string(id), [id](ModelImage&, ImageTensor& t) { t.type = id; }, Expected::Refused);
+      one(
+          "of type id " + std::to_string(id), [id](ModelImage&, ImageTensor& t) { t.type = id; }, Expected::Refused);
     for (const DTypeInfo& type : all_dtypes()) {
       if (type.type == tensor.dtype()) continue;
       const bool fits = tensor.ne[0] % type.block_elements == 0;
       if (fits && type.type != DType::F64 && type.type != DType::I8 && type.type != DType::BF16) continue;
-      one("of type " + std::string(type.name), [type](ModelImage&, ImageTensor& t) {
-        t.type = static_cast<uint32_t>(type.type);
-      }, fits ? Expected::Survives : Expected::Refused);
+      one(
+          "of type " + std::string(type.name),
+          [type](ModelImage&, ImageTensor& t) { t.type = static_cast<uint32_t>(type.type); },
+          fits ? Expected::Survives : Expected::Refused);
       if (fits)
-        one("of zeros of type " + std::string(type.name), [type](ModelImage&, ImageTensor& t) {
-          t.type = static_cast<uint32_t>(type.type);
-          t.data.assign(1, '\0');
-          t.fit_data();
-        }, name_ == "rope_freqs.weight" ? Expected::Refused : Expected::Loads);
+        one(
+            "of zeros of type " + std::string(type.name),
+            [type](ModelImage&, ImageTensor& t) {
+              t.type = static_cast<uint32_t>(type.type);
+              t.data.assign(1, '\0');
+              t.fit_data();
+            },
+            name_ == "rope_freqs.weight" ? Expected::Refused : Expected::Loads);
     }
   }
 
@@ -110,14 +123,15 @@ std::string filled(const ImageTensor& tensor, Fill fill, bool all) {
     std::memcpy(block.data(), &scale, sizeof scale);
   }
   std::string data = tensor.data;
-  for (size_t at = 0; at < (all ? data.size() : block.size()); at += block.size()) data.replace(at, block.size(), block);
+  for (size_t at = 0; at < (all ? data.size() : block.size()); at += block.size())
+    data.replace(at, block.size(), block);
   return data;
 }
 
 // A NaN in all of these reaches every logit, wherever the token or the route goes.
 bool always_read(const std::string& name) {
-  for (const char* part : {"token_embd", "output", "attn_norm", "ffn_norm", "attn_output", "ssm_out", "ffn_down.", "ffn_down_exps",
-                           "ffn_down_shexp", "attn_v", "hc_attn_norm", "hc_ffn_norm", "ple_value"})
+  for (const char* part : {"token_embd", "output", "attn_norm", "ffn_norm", "attn_output", "ssm_out", "ffn_down.",
+                           "ffn_down_exps", "ffn_down_shexp", "attn_v", "hc_attn_norm", "hc_ffn_norm", "ple_value"})
     if (name.find(part) != std::string::npos && name.find("nextn") == std::string::npos) return true;
   return false;
 }

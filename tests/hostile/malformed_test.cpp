@@ -25,16 +25,18 @@ void run_group(const std::string& group, const MalformedCases& cases) {
     ++totals.cases;
     ++(result.generated ? totals.generated : result.loaded ? totals.not_finite : totals.refused);
     if (result.seconds > totals.slowest) totals.slowest = result.seconds, slowest = one.name;
-    totals.most_beyond = std::max(totals.most_beyond, result.peak_bytes - std::min(result.peak_bytes, result.file_bytes));
+    totals.most_beyond =
+        std::max(totals.most_beyond, result.peak_bytes - std::min(result.peak_bytes, result.file_bytes));
     const std::string wrong = verdict(one, result);
     if (wrong.empty()) continue;
     if (++totals.failed <= 40) ADD_FAILURE() << one.name << ": " << wrong;
   }
   EXPECT_EQ(totals.failed, 0u);
-  std::printf("%s: %zu cases, %zu refused, %zu generated, %zu ended by their weights; slowest %.0f ms (%s), memory at most "
-              "%.1f MiB beyond the file\n",
-              group.c_str(), totals.cases, totals.refused, totals.generated, totals.not_finite, totals.slowest * 1e3,
-              slowest.c_str(), static_cast<double>(totals.most_beyond) / 1048576);
+  std::printf(
+      "%s: %zu cases, %zu refused, %zu generated, %zu ended by their weights; slowest %.0f ms (%s), memory at most "
+      "%.1f MiB beyond the file\n",
+      group.c_str(), totals.cases, totals.refused, totals.generated, totals.not_finite, totals.slowest * 1e3,
+      slowest.c_str(), static_cast<double>(totals.most_beyond) / 1048576);
 }
 
 TEST(Malformed, Truncations) { run_group("truncations", truncation_cases()); }

@@ -37,7 +37,8 @@ std::string message_defect(const Error& error, const std::string& path, bool loa
   const std::string text = error.what();
   if (exit_code(error.kind()) != 1) return "exit code " + std::to_string(exit_code(error.kind())) + " for: " + text;
   for (const char c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) return "unprintable byte in: " + text;
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e)
+      return "unprintable byte in: " + text;
   if (text.size() > 1000) return "message of " + std::to_string(text.size()) + " bytes: " + text.substr(0, 200);
   if (!loading) return {};
   const std::string folder = path.substr(0, path.rfind('/'));
@@ -104,7 +105,8 @@ CaseResult run_model(const std::string& path, size_t file_bytes) {
   if (!result.defect.empty()) return result;
   if (result.seconds > kSecondsAllowance) result.defect = "took " + std::to_string(result.seconds) + " s";
   if (result.peak_bytes > file_bytes + kMemoryAllowance)
-    result.defect = "took " + std::to_string(result.peak_bytes) + " bytes of memory for a file of " + std::to_string(file_bytes);
+    result.defect =
+        "took " + std::to_string(result.peak_bytes) + " bytes of memory for a file of " + std::to_string(file_bytes);
   return result;
 }
 

@@ -11,8 +11,8 @@ namespace strata::test {
 
 struct CaseResult {
   bool loaded = false, generated = false;
-  std::string error;          // empty when all went well
-  std::string defect;         // what no case may do; empty when there is none
+  std::string error;   // empty when all went well
+  std::string defect;  // what no case may do; empty when there is none
   double seconds = 0;
   size_t file_bytes = 0, peak_bytes = 0;  // of all files; allocated above what was there before
 };

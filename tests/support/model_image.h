@@ -30,7 +30,7 @@ struct ModelImage {
   std::vector<ImageTensor> tensors;
 
   std::string arch() const;
-  gguf::Value* find(std::string_view key);  // null when absent
+  gguf::Value* find(std::string_view key);              // null when absent
   void set(const std::string& key, gguf::Value value);  // adds the key, or replaces its value in place
   void erase(std::string_view key);
   ImageTensor* find_tensor(std::string_view name);

@@ -68,8 +68,8 @@ ModelImage with_legacy_ssm_in(ModelImage image) {
     const uint64_t values = number(m, "ssm.inner_size") / heads, keys = heads * dk;
     std::string data;
     for (uint64_t h = 0; h < heads; ++h)
-      data += rows_of(qkv, h * dk, dk) + rows_of(qkv, keys + h * dk, dk) +
-              rows_of(qkv, 2 * keys + h * values, values) + rows_of(z, h * values, values);
+      data += rows_of(qkv, h * dk, dk) + rows_of(qkv, keys + h * dk, dk) + rows_of(qkv, 2 * keys + h * values, values) +
+              rows_of(z, h * values, values);
     qkv.data = data;
     qkv.ne[1] += z.ne[1];
     qkv.name = b + "ssm_in.weight";

@@ -46,7 +46,9 @@ class Builder {
   }
 
  private:
-  void u32(const std::string& key, uint64_t v) { image_.set(arch_ + "." + key, Value::of_u32(static_cast<uint32_t>(v))); }
+  void u32(const std::string& key, uint64_t v) {
+    image_.set(arch_ + "." + key, Value::of_u32(static_cast<uint32_t>(v)));
+  }
   void f32(const std::string& key, double v) { image_.set(arch_ + "." + key, real_value(v)); }
 
   void metadata() {
@@ -109,7 +111,8 @@ class Builder {
     const NgramParams params = ngram_params(2, 2, 262, 1, tiny_tokens().size(), 0, 11);
     ngram_rows_ = params.head_offsets.back() + params.head_sizes.back();
     image_.set(arch_ + ".ple.layers", Value::of_u32s({0}));
-    u32("ple.ngram_size", 3), u32("ple.heads_per_ngram", 2), u32("ple.conv_kernel", kTaps), u32("ple.eos_token_id", 262);
+    u32("ple.ngram_size", 3), u32("ple.heads_per_ngram", 2), u32("ple.conv_kernel", kTaps),
+        u32("ple.eos_token_id", 262);
     image_.set(arch_ + ".ple.layer_multipliers", Value::of_u64s(params.multipliers));
     image_.set(arch_ + ".ple.head_offsets", Value::of_u64s(params.head_offsets));
     image_.set(arch_ + ".ple.head_vocab_sizes", Value::of_u64s(params.head_sizes));
@@ -132,15 +135,16 @@ class Builder {
     image_.set(prefix + "eos_token_id", Value::of_u32(262));
     image_.set(prefix + "padding_token_id", Value::of_u32(260));
     image_.set(prefix + "add_bos_token", Value::of_bool(llama));
-    image_.set("tokenizer.chat_template",
-               Value::of_string("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"));
+    image_.set(
+        "tokenizer.chat_template",
+        Value::of_string("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"));
   }
 
   bool is_delta(uint64_t block) const { return is_hybrid(arch_) && block < trunk_ && block % 2 == 0; }
 
   void add(const std::string& name, DType type, std::vector<uint64_t> ne, const std::vector<float>& values) {
-    image_.tensors.push_back({name, static_cast<uint32_t>(type), ne,
-                              encoded(type, values, ne[0], hash64(name.data(), name.size()))});
+    image_.tensors.push_back(
+        {name, static_cast<uint32_t>(type), ne, encoded(type, values, ne[0], hash64(name.data(), name.size()))});
   }
   // Uniform within low .. high.
   void plain(const std::string& name, std::vector<uint64_t> ne, float low, float high, DType type = DType::F32) {
@@ -300,7 +304,9 @@ std::string small_numbers(DType type, const std::vector<float>& values) {
 
 }  // namespace
 
-bool is_hybrid(const std::string& arch) { return arch == "qwen3next" || arch == "qwen4exp" || arch.starts_with("qwen35"); }
+bool is_hybrid(const std::string& arch) {
+  return arch == "qwen3next" || arch == "qwen4exp" || arch.starts_with("qwen35");
+}
 bool has_experts(const std::string& arch) { return arch != "llama" && arch != "qwen3" && arch != "qwen35"; }
 
 std::vector<std::string> tiny_tokens() {

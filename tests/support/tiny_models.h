@@ -14,13 +14,13 @@ inline constexpr std::array<const char*, 7> kArchitectures = {"llama",  "qwen3",
                                                               "qwen35", "qwen35moe", "qwen4exp"};
 
 struct TinyShape {
-  int width = 32;             // hidden size, and every other extent that must hold whole blocks
-  DType type = DType::Q8_0;   // of the matrices
-  DType norms = DType::F32;   // of norm weights
-  int layers = 2;             // of the trunk; hybrids: every second one is attention
-  bool mtp = true;            // hybrids: one MTP block
-  bool own_mtp_ends = false;  // with its own embedding and head
-  bool tied = false;          // no output tensor
+  int width = 32;                  // hidden size, and every other extent that must hold whole blocks
+  DType type = DType::Q8_0;        // of the matrices
+  DType norms = DType::F32;        // of norm weights
+  int layers = 2;                  // of the trunk; hybrids: every second one is attention
+  bool mtp = true;                 // hybrids: one MTP block
+  bool own_mtp_ends = false;       // with its own embedding and head
+  bool tied = false;               // no output tensor
   bool experts_everywhere = true;  // false: layer 0 of a family with experts is dense
 };
 
@@ -38,11 +38,11 @@ bool is_hybrid(const std::string& arch);
 bool has_experts(const std::string& arch);
 
 // Other layouts of the same weights, which give the same logits.
-ModelImage with_fused_qkv(ModelImage image);       // attention layers: attn_qkv for attn_q, attn_k and attn_v
-ModelImage with_fused_gate_up(ModelImage image);   // ffn_gate_up_exps
-ModelImage with_legacy_ssm_in(ModelImage image);   // qwen3next: ssm_in for attn_qkv and attn_gate
-ModelImage with_split_ssm_ba(ModelImage image);    // qwen3next: ssm_beta and ssm_alpha for ssm_ba
-ModelImage with_wide_norms(ModelImage image);      // norms [nH] as [H, n]
+ModelImage with_fused_qkv(ModelImage image);      // attention layers: attn_qkv for attn_q, attn_k and attn_v
+ModelImage with_fused_gate_up(ModelImage image);  // ffn_gate_up_exps
+ModelImage with_legacy_ssm_in(ModelImage image);  // qwen3next: ssm_in for attn_qkv and attn_gate
+ModelImage with_split_ssm_ba(ModelImage image);   // qwen3next: ssm_beta and ssm_alpha for ssm_ba
+ModelImage with_wide_norms(ModelImage image);     // norms [nH] as [H, n]
 ModelImage with_reversed_tensors(ModelImage image);
 
 // The image as a set of files, with all metadata in the first; and the names of the files.
