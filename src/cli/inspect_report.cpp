@@ -10,6 +10,7 @@
 #include "model/model.h"
 #include "model/state.h"
 #include "runtime/vocabulary.h"
+#include "text/chat.h"
 
 namespace strata::cli {
 namespace {
@@ -220,7 +221,18 @@ void add_model(const gguf::File& file, Json& report) {
 
 }  // namespace
 
-nlohmann::ordered_json chat_template_capabilities(const std::string&) { return nullptr; }
+nlohmann::ordered_json chat_template_capabilities(const std::string& source) {
+  try {
+    const text::ChatTemplate chat(source, "", "");
+    const text::ChatCapabilities& can = chat.capabilities();
+    Json result = {{"system_role", can.system_role}, {"tools", can.tools},       {"tool_calls", can.tool_calls},
+                   {"thinking", can.thinking},       {"thinking_switch", can.thinking_switch}};
+    if (can.effort) result["reasoning_effort"] = can.efforts;
+    return result;
+  } catch (const Error& error) {
+    return {{"error", printable(error.what(), 1000)}};
+  }
+}
 
 nlohmann::ordered_json inspect_report(const gguf::File& file, bool tensors) {
   Json report = {{"file", file_json(file)}, {"types", types_json(file)}};

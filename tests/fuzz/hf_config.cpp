@@ -4,14 +4,14 @@
 
 #include "fuzz/check.h"
 #include "gguf/hf/config.h"
-#include "gguf/hf/json_text.h"
+#include "base/json_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace strata;
   using strata::test::require;
   const std::string text(reinterpret_cast<const char*>(data), size);
   try {
-    gguf::hf::check_json_depth(text, 64, "config.json");  // as every reader of JSON files does first
+    strata::check_json_depth(text, 64, "config.json");  // as every reader of JSON files does first
     const gguf::hf::Config config = gguf::hf::parse_config(text, "config.json", [](const std::string& warning) {
       for (const char c : warning) require(static_cast<unsigned char>(c) >= 0x20);
     });

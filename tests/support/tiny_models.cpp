@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "gguf/quant.h"
-#include "support/ngram_constants.h"
+#include "model/ngram_constants.h"
 
 namespace strata::test {
 namespace {
