@@ -26,7 +26,8 @@ void build_nodes(TokenTrie::Data& data) {
     }
     for (size_t i = common; i < bytes.size(); ++i) {
       path.push_back(static_cast<uint32_t>(data.nodes.size()));
-      data.nodes.push_back({0, static_cast<uint32_t>(at), static_cast<uint16_t>(i + 1), static_cast<uint8_t>(bytes[i])});
+      data.nodes.push_back(
+          {0, static_cast<uint32_t>(at), static_cast<uint16_t>(i + 1), static_cast<uint8_t>(bytes[i])});
     }
     last = bytes;
   }

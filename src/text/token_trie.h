@@ -47,9 +47,9 @@ class TokenTrie {
     uint8_t byte;
   };
   struct Data {
-    std::vector<Node> nodes;      // one more than there are, to end the last one's tokens
-    std::vector<int32_t> tokens;  // ids
-    std::vector<int32_t> ends;    // tokens that end the generation
+    std::vector<Node> nodes;                                // one more than there are, to end the last one's tokens
+    std::vector<int32_t> tokens;                            // ids
+    std::vector<int32_t> ends;                              // tokens that end the generation
     std::vector<std::pair<std::string, int32_t>> literals;  // user-defined tokens (type 4) by text, sorted
     std::vector<std::string> bytes;                         // by id; empty for a token that takes no part
     int32_t vocabulary = 0;

@@ -30,14 +30,16 @@ TEST(GenerateGrammar, SchemasGiveValidJson) {
   };
   for (const std::string& text : schemas) {
     for (const char* temperature : {"0", "1.5"}) {
-      const nlohmann::json result = generated({"--json-schema", text, "-n", "150", "--temp", temperature, "--seed", "3"});
+      const nlohmann::json result =
+          generated({"--json-schema", text, "-n", "150", "--temp", temperature, "--seed", "3"});
       const std::string output = result["text"];
       EXPECT_EQ(result["finish_reason"], "end of text") << output;
       const nlohmann::json value = nlohmann::json::parse(output, nullptr, false), schema = nlohmann::json::parse(text);
       ASSERT_FALSE(value.is_discarded()) << output;
       EXPECT_EQ(invalid(value, schema, schema), "") << output;
       if (value.is_object() && value.contains("when")) {
-        EXPECT_TRUE(std::regex_match(value["when"].get<std::string>(), std::regex("\\d{4}-[01]\\d-[0-3]\\d"))) << output;
+        EXPECT_TRUE(std::regex_match(value["when"].get<std::string>(), std::regex("\\d{4}-[01]\\d-[0-3]\\d")))
+            << output;
       }
     }
   }
@@ -47,10 +49,12 @@ TEST(GenerateGrammar, GbnfFromTextAndFile) {
   const TempFolder folder;
   const std::string text = "root ::= \"The \" [a-z]+ (\" \" [a-z]+){2,3} \".\"";
   const nlohmann::json result = generated({"--grammar", text, "-n", "60", "--stop", "zzz"});
-  EXPECT_TRUE(std::regex_match(result["text"].get<std::string>(), std::regex("The [a-z]+( [a-z]+){2,3}\\."))) << result["text"];
+  EXPECT_TRUE(std::regex_match(result["text"].get<std::string>(), std::regex("The [a-z]+( [a-z]+){2,3}\\.")))
+      << result["text"];
   EXPECT_EQ(result["finish_reason"], "end of text");
   EXPECT_EQ(generated({"--grammar-file", folder.write("g.gbnf", text), "-n", "60"})["tokens"], result["tokens"]);
-  const nlohmann::json schema = generated({"--json-schema-file", folder.write("s.json", R"({"const": [1, 2]})"), "-n", "60"});
+  const nlohmann::json schema =
+      generated({"--json-schema-file", folder.write("s.json", R"({"const": [1, 2]})"), "-n", "60"});
   EXPECT_EQ(nlohmann::json::parse(schema["text"].get<std::string>()), nlohmann::json({1, 2}));
 }
 

@@ -44,15 +44,18 @@ inline std::string invalid(const nlohmann::json& value, const nlohmann::json& sc
   if (value.is_object()) {
     for (const Json& name : schema.value("required", Json::array()))
       if (!value.contains(name.get<std::string>())) return wrong("required");
-    const Json properties = schema.value("properties", Json::object()), other = schema.value("additionalProperties", Json(true));
+    const Json properties = schema.value("properties", Json::object()),
+               other = schema.value("additionalProperties", Json(true));
     for (const auto& [name, member] : value.items())
-      if (const std::string why = invalid(member, properties.contains(name) ? properties[name] : other, root); !why.empty())
+      if (const std::string why = invalid(member, properties.contains(name) ? properties[name] : other, root);
+          !why.empty())
         return name + ": " + why;
   }
   if (value.is_array()) {
     const Json prefix = schema.value("prefixItems", Json::array()), items = schema.value("items", Json(true));
     for (size_t i = 0; i < value.size(); ++i)
-      if (const std::string why = invalid(value[i], i < prefix.size() ? prefix[i] : items, root); !why.empty()) return why;
+      if (const std::string why = invalid(value[i], i < prefix.size() ? prefix[i] : items, root); !why.empty())
+        return why;
     if (value.size() < schema.value("minItems", size_t{0})) return wrong("minItems");
     if (value.size() > schema.value("maxItems", SIZE_MAX)) return wrong("maxItems");
   }
@@ -65,8 +68,10 @@ inline std::string invalid(const nlohmann::json& value, const nlohmann::json& sc
     const double number = value.get<double>();
     if (schema.contains("minimum") && number < schema["minimum"].get<double>()) return wrong("minimum");
     if (schema.contains("maximum") && number > schema["maximum"].get<double>()) return wrong("maximum");
-    if (schema.contains("exclusiveMinimum") && number <= schema["exclusiveMinimum"].get<double>()) return wrong("exclusiveMinimum");
-    if (schema.contains("exclusiveMaximum") && number >= schema["exclusiveMaximum"].get<double>()) return wrong("exclusiveMaximum");
+    if (schema.contains("exclusiveMinimum") && number <= schema["exclusiveMinimum"].get<double>())
+      return wrong("exclusiveMinimum");
+    if (schema.contains("exclusiveMaximum") && number >= schema["exclusiveMaximum"].get<double>())
+      return wrong("exclusiveMaximum");
   }
   return "";
 }

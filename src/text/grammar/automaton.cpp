@@ -16,7 +16,7 @@ constexpr uint32_t kUnrolled = 64;
 // Rules up to these sizes are copied into their callers: masks of tokens that run across several small rules come from
 // the cache then. In a loop it pays even for larger ones.
 constexpr uint32_t kSmallRule = 12, kSmallRuleInLoop = 64, kRuleUsedOnce = 2000;
-constexpr int kMaxDepthToCopy = 300;     // so that recursion here stays shallow
+constexpr int kMaxDepthToCopy = 300;         // so that recursion here stays shallow
 constexpr size_t kMaxNodesCopied = 100'000;  // beyond this many nodes nothing is copied
 constexpr uint32_t kMaxCost = 1u << 30;
 
@@ -112,7 +112,7 @@ class Builder {
   std::vector<bool> called_;
   std::vector<uint32_t> pending_;
   std::unordered_map<ExprId, uint32_t> counted_rules_;  // entries of repetitions that became rules
-  int32_t loop_ = -1;  // counted loop whose body is being lowered
+  int32_t loop_ = -1;                                   // counted loop whose body is being lowered
   int loops_around_ = 0;
   int depth_ = 0;
 };
@@ -202,7 +202,8 @@ uint32_t Builder::lower_literals(const std::vector<std::string_view>& texts, uin
     uint32_t at = 0;
     for (const char c : text) {
       rules_.deadline.check();
-      const auto [child, is_new] = places[at].children.try_emplace(static_cast<uint8_t>(c), static_cast<uint32_t>(places.size()));
+      const auto [child, is_new] =
+          places[at].children.try_emplace(static_cast<uint8_t>(c), static_cast<uint32_t>(places.size()));
       at = child->second;
       if (is_new) places.emplace_back();
     }

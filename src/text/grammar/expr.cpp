@@ -7,9 +7,7 @@
 
 namespace strata::text::grammar {
 
-void refuse(const std::string& message, const std::string& where) {
-  throw Error(ErrorKind::Argument, message, where);
-}
+void refuse(const std::string& message, const std::string& where) { throw Error(ErrorKind::Argument, message, where); }
 
 namespace {
 
@@ -29,14 +27,16 @@ void Deadline::check() {
 }
 
 void Deadline::check_now() const {
-  if (now_us() > end_) refuse("the grammar takes longer to compile than the limit of " + std::to_string(seconds_) + " s");
+  if (now_us() > end_)
+    refuse("the grammar takes longer to compile than the limit of " + std::to_string(seconds_) + " s");
 }
 
 ExprId Rules::add(const Expr& expr, uint32_t depth) {
   deadline.check();
   if (depth > kMaxDepth) refuse("expressions nest deeper than the limit of " + std::to_string(kMaxDepth), "grammar");
   // Each symbol of a text makes at most a few expressions; what the schema compiler adds is small beside the limit.
-  if (exprs.size() >= 4 * limits.symbols) refuse("the grammar has more than " + std::to_string(limits.symbols) + " symbols");
+  if (exprs.size() >= 4 * limits.symbols)
+    refuse("the grammar has more than " + std::to_string(limits.symbols) + " symbols");
   exprs.push_back(expr);
   depths_.push_back(static_cast<uint16_t>(depth));
   return static_cast<ExprId>(exprs.size() - 1);

@@ -35,8 +35,8 @@ inline constexpr uint32_t kUnbounded = std::numeric_limits<uint32_t>::max();
 
 struct Expr {
   enum class Kind : uint8_t {
-    Literal,  // first: of `literals`
-    Class,    // first: of `classes`
+    Literal,      // first: of `literals`
+    Class,        // first: of `classes`
     Sequence,     // kids [first, first + count); none: the empty text
     Alternation,  // the same; none: matches nothing
     Repeat,       // first: the expression; min, max
@@ -65,7 +65,9 @@ class Rules {
   ExprId sequence(std::span<const ExprId> parts);
   ExprId sequence(std::initializer_list<ExprId> parts) { return sequence(std::span(parts.begin(), parts.size())); }
   ExprId alternation(std::span<const ExprId> parts);
-  ExprId alternation(std::initializer_list<ExprId> parts) { return alternation(std::span(parts.begin(), parts.size())); }
+  ExprId alternation(std::initializer_list<ExprId> parts) {
+    return alternation(std::span(parts.begin(), parts.size()));
+  }
   ExprId repeat(ExprId what, uint32_t min, uint32_t max);
   ExprId optional(ExprId what) { return repeat(what, 0, 1); }
   ExprId star(ExprId what) { return repeat(what, 0, kUnbounded); }

@@ -21,7 +21,8 @@ void collect_refs(const Rules& rules, ExprId id, std::vector<uint32_t>& refs) {
 }
 
 template <class Part>
-bool one_nullable(const Rules& rules, const std::vector<uint8_t>& rule_nullable, const Expr& expr, const Part& nullable) {
+bool one_nullable(const Rules& rules, const std::vector<uint8_t>& rule_nullable, const Expr& expr,
+                  const Part& nullable) {
   switch (expr.kind) {
     case Kind::Literal: return rules.literals[expr.first].empty();
     case Kind::Sequence: return std::ranges::all_of(rules.kids(expr), nullable);
@@ -62,7 +63,8 @@ bool is_productive(const Rules& rules, const std::vector<uint8_t>& rule_producti
 }
 
 // Rules that a text of the expression may begin with; `nullable` of each expression.
-void collect_first_refs(const Rules& rules, const std::vector<uint8_t>& nullable, ExprId id, std::vector<uint32_t>& refs) {
+void collect_first_refs(const Rules& rules, const std::vector<uint8_t>& nullable, ExprId id,
+                        std::vector<uint32_t>& refs) {
   const Expr& expr = rules.exprs[id];
   if (expr.kind == Kind::Rule) refs.push_back(expr.first);
   if (expr.kind == Kind::Repeat && expr.max > 0) collect_first_refs(rules, nullable, expr.first, refs);
@@ -144,7 +146,8 @@ void refuse_left_recursion(const Rules& rules, const Graph& first, const std::ve
   for (const auto& component : components(first, all)) {
     if (!is_cycle(first, component)) continue;
     refuse("left recursion: rule '" + rules.rules[component.back()].name +
-               "' can begin with itself; put what it repeats behind a character, or use * or +", "grammar");
+               "' can begin with itself; put what it repeats behind a character, or use * or +",
+           "grammar");
   }
 }
 
@@ -164,7 +167,8 @@ uint64_t symbols_of(Rules& rules, ExprId id, uint64_t repeated) {
     case Kind::Repeat: {
       const uint64_t bound = expr.max == kUnbounded ? expr.min : expr.max;
       const auto limit = [](const char* what, uint64_t value, size_t max) {
-        refuse(std::string(what) + " " + std::to_string(value) + " is above the limit of " + std::to_string(max), "grammar");
+        refuse(std::string(what) + " " + std::to_string(value) + " is above the limit of " + std::to_string(max),
+               "grammar");
       };
       if (bound > limits.repetition) limit("the repetition bound", bound, limits.repetition);
       repeated *= std::max<uint64_t>(1, bound);
@@ -178,7 +182,8 @@ uint64_t symbols_of(Rules& rules, ExprId id, uint64_t repeated) {
       for (const auto& key : rules.key_lists[expr.first]) sum += key.size();
       break;
   }
-  if (sum > limits.symbols) refuse("the grammar has more than " + std::to_string(limits.symbols) + " symbols", "grammar");
+  if (sum > limits.symbols)
+    refuse("the grammar has more than " + std::to_string(limits.symbols) + " symbols", "grammar");
   return sum;
 }
 
@@ -231,7 +236,8 @@ RuleFacts RuleFacts::of(Rules& rules) {
   const std::vector<uint8_t> nullable = nullable_exprs(rules, facts.nullable);
   for (uint32_t i = 0; i < count; ++i) collect_first_refs(rules, nullable, rules.rules[i].body, first[i]);
   refuse_left_recursion(rules, first, all);
-  if (!facts.productive[rules.root]) refuse("no text matches: every way through rule 'root' is endless or empty", "grammar");
+  if (!facts.productive[rules.root])
+    refuse("no text matches: every way through rule 'root' is endless or empty", "grammar");
 
   facts.recursive.assign(count, 0);
   for (const auto& component : components(refs, {rules.root})) {

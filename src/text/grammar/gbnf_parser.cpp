@@ -20,12 +20,14 @@ class GbnfParser {
   Rules parse() {
     if (text_.size() > rules_.limits.text_bytes) {
       refuse("the grammar has " + std::to_string(text_.size()) + " bytes, the limit is " +
-             std::to_string(rules_.limits.text_bytes), "grammar");
+                 std::to_string(rules_.limits.text_bytes),
+             "grammar");
     }
     skip_space();
     while (pos_ < text_.size()) parse_rule();
     for (const auto& [name, rule] : by_name_) {
-      if (!rules_.rules[rule].defined) fail("rule '" + std::string(name) + "' is used but not defined", first_use_[rule]);
+      if (!rules_.rules[rule].defined)
+        fail("rule '" + std::string(name) + "' is used but not defined", first_use_[rule]);
     }
     const auto root = by_name_.find("root");
     if (root == by_name_.end()) refuse("there is no rule 'root'", "grammar");
@@ -184,10 +186,12 @@ class GbnfParser {
     if (!is_digit(peek())) fail("a number is expected: {m}, {m,} or {m,n}");
     const size_t begin = pos_;
     uint64_t value = 0;
-    for (; is_digit(peek()); ++pos_) value = std::min<uint64_t>(10 * value + static_cast<uint64_t>(peek() - '0'), kUnbounded);
+    for (; is_digit(peek()); ++pos_)
+      value = std::min<uint64_t>(10 * value + static_cast<uint64_t>(peek() - '0'), kUnbounded);
     if (value > rules_.limits.repetition) {
       fail("the repetition bound " + std::string(text_.substr(begin, std::min<size_t>(pos_ - begin, 20))) +
-               " is above the limit of " + std::to_string(rules_.limits.repetition), begin);
+               " is above the limit of " + std::to_string(rules_.limits.repetition),
+           begin);
     }
     return static_cast<uint32_t>(value);
   }
@@ -224,7 +228,10 @@ class GbnfParser {
     uint32_t value = 0;
     for (int i = 0; i < digits; ++i, ++pos_) {
       const char c = peek();
-      const int digit = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      const int digit = is_digit(c)            ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
       if (digit < 0) fail("the escape needs " + std::to_string(digits) + " hex digits", begin);
       value = 16 * value + static_cast<uint32_t>(digit);
     }

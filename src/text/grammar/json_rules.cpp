@@ -33,7 +33,8 @@ ExprId JsonRules::space() {
   return rule("json-space", [&] {
     const ExprId newline = rules_.sequence({rules_.optional(rules_.literal("\r")), rules_.literal("\n")});
     const ExprId indent = rules_.repeat(rules_.char_class({{' ', ' '}, {'\t', '\t'}}), 0, kMaxIndent);
-    return rules_.alternation({rules_.literal(""), rules_.literal(" "), rules_.sequence({rules_.repeat(newline, 1, 2), indent})});
+    return rules_.alternation(
+        {rules_.literal(""), rules_.literal(" "), rules_.sequence({rules_.repeat(newline, 1, 2), indent})});
   });
 }
 
@@ -49,8 +50,10 @@ ExprId JsonRules::character() {
   const ExprId unicode = rules_.alternation({rules_.sequence({no_d, hex, hex2}), below_surrogates, pair});
   CharSet letters;
   for (const char c : std::string_view("\"\\/bfnrt")) letters.add(static_cast<char32_t>(c), static_cast<char32_t>(c));
-  const ExprId escape = rules_.alternation({rules_.char_class(letters), rules_.sequence({rules_.literal("u"), unicode})});
-  character_ = rules_.alternation({rules_.char_class(json_plain_chars()), rules_.sequence({rules_.literal("\\"), escape})});
+  const ExprId escape =
+      rules_.alternation({rules_.char_class(letters), rules_.sequence({rules_.literal("u"), unicode})});
+  character_ =
+      rules_.alternation({rules_.char_class(json_plain_chars()), rules_.sequence({rules_.literal("\\"), escape})});
   return *character_;
 }
 
@@ -73,10 +76,11 @@ ExprId JsonRules::number() {
     const ExprId digit = rules_.char_class(kDigit);
     const ExprId fraction = rules_.sequence({rules_.literal("."), rules_.repeat(digit, 1, kMaxDigits)});
     const ExprId sign = rules_.optional(rules_.char_class({{'+', '+'}, {'-', '-'}}));
-    const ExprId exponent =
-        rules_.sequence({rules_.char_class({{'E', 'E'}, {'e', 'e'}}), sign, rules_.repeat(digit, 1, kMaxExponentDigits)});
+    const ExprId exponent = rules_.sequence(
+        {rules_.char_class({{'E', 'E'}, {'e', 'e'}}), sign, rules_.repeat(digit, 1, kMaxExponentDigits)});
     const ExprId whole = rules_.alternation(
-        {rules_.literal("0"), rules_.sequence({rules_.char_class({{'1', '9'}}), rules_.repeat(digit, 0, kMaxDigits - 1)})});
+        {rules_.literal("0"),
+         rules_.sequence({rules_.char_class({{'1', '9'}}), rules_.repeat(digit, 0, kMaxDigits - 1)})});
     return rules_.sequence(
         {rules_.optional(rules_.literal("-")), whole, rules_.optional(fraction), rules_.optional(exponent)});
   });
@@ -193,9 +197,9 @@ ExprId integer_range(Rules& rules, std::optional<int64_t> low, std::optional<int
 
 const char* format_pattern(std::string_view format) {
 // Years 0001 to 9999; the 29th of February in leap years only.
-#define STRATA_DATE                                                                                      \
-  "(([1-9]\\d{3}|0[1-9]\\d\\d|00[1-9]\\d|000[1-9])-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])"               \
-  "|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))"                                              \
+#define STRATA_DATE                                                                          \
+  "(([1-9]\\d{3}|0[1-9]\\d\\d|00[1-9]\\d|000[1-9])-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])" \
+  "|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))"                                \
   "|(\\d\\d(0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00)-02-29)"
 #define STRATA_TIME "([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)"
   constexpr std::array<std::pair<std::string_view, const char*>, 4> kFormats = {{

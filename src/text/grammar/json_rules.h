@@ -16,8 +16,8 @@ class JsonRules {
  public:
   explicit JsonRules(Rules& rules) : rules_(rules) {}
 
-  // Nothing, a space, or one or two newlines and up to 32 blanks: what compact and indented JSON has behind brackets and
-  // commas and before closing brackets. More freedom makes small models write blanks for ever.
+  // Nothing, a space, or one or two newlines and up to 32 blanks: what compact and indented JSON has behind brackets
+  // and commas and before closing brackets. More freedom makes small models write blanks for ever.
   ExprId space();
   ExprId character();  // of a string; an escaped surrogate pair is one
   ExprId string();

@@ -17,8 +17,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 12> kAnnotations = {"$schema",  "$id",        "$comment", "$defs",   "definitions", "title",
-                                                           "description", "default", "examples", "deprecated", "readOnly", "writeOnly"};
+constexpr std::array<std::string_view, 12> kAnnotations = {"$schema",     "$id",        "$comment",    "$defs",
+                                                           "definitions", "title",      "description", "default",
+                                                           "examples",    "deprecated", "readOnly",    "writeOnly"};
 constexpr std::array<std::string_view, 3> kObjectKeys = {"properties", "required", "additionalProperties"};
 constexpr std::array<std::string_view, 4> kArrayKeys = {"items", "prefixItems", "minItems", "maxItems"};
 constexpr std::array<std::string_view, 4> kStringKeys = {"minLength", "maxLength", "pattern", "format"};
@@ -68,7 +69,8 @@ struct Shape {
   Place additional_place;
 
   const Property* find(const std::string& name) const {
-    const auto found = std::find_if(properties.begin(), properties.end(), [&](const Property& p) { return p.name == name; });
+    const auto found =
+        std::find_if(properties.begin(), properties.end(), [&](const Property& p) { return p.name == name; });
     return found == properties.end() ? nullptr : &*found;
   }
   bool open() const { return additional == nullptr || (additional->is_boolean() && additional->get<bool>()); }
@@ -76,7 +78,8 @@ struct Shape {
 
 class SchemaCompiler {
  public:
-  SchemaCompiler(const Json& document, const GrammarLimits& limits) : document_(document), rules_(limits), json_(rules_) {}
+  SchemaCompiler(const Json& document, const GrammarLimits& limits)
+      : document_(document), rules_(limits), json_(rules_) {}
 
   Rules compile_document() {
     rules_.root = rule_of(document_, {});
@@ -169,8 +172,10 @@ ExprId SchemaCompiler::compile(const Json& schema, const Place& place) {
   }
   if (schema.contains("allOf")) {
     const Json& members = schema["allOf"];
-    const bool single = members.is_array() && members.size() == 1 && schema.size() == 1 + static_cast<size_t>(std::count_if(
-        schema.items().begin(), schema.items().end(), [](const auto& item) { return among(kAnnotations, item.key()); }));
+    const bool single = members.is_array() && members.size() == 1 &&
+                        schema.size() == 1 + static_cast<size_t>(std::count_if(
+                                                 schema.items().begin(), schema.items().end(),
+                                                 [](const auto& item) { return among(kAnnotations, item.key()); }));
     if (single) return compile(members[0], place.at("allOf", size_t{0}));
     return compile_object(shape_of(schema, place), place);
   }
@@ -227,7 +232,8 @@ ExprId SchemaCompiler::compile_any_of(const Json& schema, const std::string& key
 }
 
 bool has_type(const Json& value, std::string_view type) {
-  if (type == "integer") return value.is_number_integer() || (value.is_number() && std::floor(value.get<double>()) == value.get<double>());
+  if (type == "integer")
+    return value.is_number_integer() || (value.is_number() && std::floor(value.get<double>()) == value.get<double>());
   if (type == "number") return value.is_number();
   if (type == "string") return value.is_string();
   if (type == "boolean") return value.is_boolean();
@@ -270,45 +276,22 @@ ExprId SchemaCompiler::literal_value(const Json& value) {
     parts.push_back(literal_value(item));
   }
   const bool object = value.is_object();
-  if (parts.empty()) return rules_.sequence({rules_.literal(object ? "{" : "["), json_.space(), rules_.literal(object ? "}" : "]")});
+  if (parts.empty())
+    return rules_.sequence({rules_.literal(object ? "{" : "["), json_.space(), rules_.literal(object ? "}" : "]")});
   return json_.enclosed(object ? "{" : "[", rules_.sequence(parts), false, object ? "}" : "]");
 }
 
 const Json& SchemaCompiler::target(const std::string& ref, const Place& place) const {
-  const auto bad = [&](const std::string& why) { fail("$ref '" + ref.substr(0, 100) + "' " + why, place); };
-  if (ref.empty() || ref[0] != '#') bad("is not local: only #/... is supported");
-  std::string pointer;
-  for (size_t i = 1; i < ref.size(); ++i) {
-    if (ref[i] != '%') {
-      pointer += ref[i];
-      continue;
-    }
-    const auto digit = [&](size_t at) {
-      const size_t found = at < ref.size() ? std::string_view("0123456789abcdefABCDEF").find(ref[at]) : std::string::npos;
-      if (found == std::string::npos) bad("has a '%' without two hex digits");
-      return found < 16 ? found : found - 6;
-    };
-    pointer += static_cast<char>(16 * digit(i + 1) + digit(i + 2));
-    i += 2;
-  }
-  if (!pointer.empty() && pointer[0] != '/') bad("is not supported: only # and #/... are");
   const Json* at = &document_;
-  for (size_t i = 0; i < pointer.size();) {
-    const size_t end = std::min(pointer.find('/', i + 1), pointer.size());
-    std::string key;
-    for (size_t k = i + 1; k < end; ++k) {
-      const bool escape = pointer[k] == '~' && k + 1 < end && (pointer[k + 1] == '0' || pointer[k + 1] == '1');
-      key += escape ? (pointer[k + 1] == '0' ? '~' : '/') : pointer[k];
-      if (escape) ++k;
-    }
-    i = end;
-    const bool index = at->is_array() && !key.empty() && key.size() < 8 && key.find_first_not_of("0123456789") == std::string::npos;
+  for (const std::string& key : keys_of_ref(ref, place.text())) {
+    const bool index =
+        at->is_array() && !key.empty() && key.size() < 8 && key.find_first_not_of("0123456789") == std::string::npos;
     if (at->is_object() && at->contains(key)) {
       at = &(*at)[key];
     } else if (index && std::stoul(key) < at->size()) {
       at = &(*at)[std::stoul(key)];
     } else {
-      bad("leads nowhere");
+      fail("$ref '" + ref.substr(0, 100) + "' leads nowhere", place);
     }
   }
   return *at;
@@ -319,7 +302,9 @@ const Json& SchemaCompiler::follow(const Json& schema, Place& place) const {
   const Json* at = &schema;
   for (size_t steps = 0; at->is_object() && at->contains("$ref"); ++steps) {
     if (steps >= rules_.limits.ref_chain) {
-      fail("this chain of $ref is longer than the limit of " + std::to_string(rules_.limits.ref_chain) + ", or a circle", place);
+      fail(
+          "this chain of $ref is longer than the limit of " + std::to_string(rules_.limits.ref_chain) + ", or a circle",
+          place);
     }
     const Json& ref = (*at)["$ref"];
     if (!ref.is_string()) fail("'$ref' is a string", place);
@@ -354,7 +339,8 @@ Shape SchemaCompiler::shape_of(const Json& schema, const Place& place) {
     shape.additional_place = place.at("additionalProperties");
   }
   if (!schema.contains("allOf")) return shape;
-  constexpr std::array<std::string_view, 5> kPlain = {"type", "properties", "required", "additionalProperties", "allOf"};
+  constexpr std::array<std::string_view, 5> kPlain = {"type", "properties", "required", "additionalProperties",
+                                                      "allOf"};
   refuse_besides(schema, kPlain, "allOf", place);
   if (schema.contains("type") && schema["type"] != "object") fail("'allOf' is supported for objects only", place);
   if (!schema["allOf"].is_array() || schema["allOf"].empty()) fail("'allOf' is a list of schemas", place);
@@ -368,7 +354,8 @@ Shape SchemaCompiler::shape_of(const Json& schema, const Place& place) {
     if (!member.is_object()) fail("'allOf' is supported for plain objects only", member_place);
     refuse_unknown(member, member_place);
     refuse_besides(member, kPlain, "allOf", member_place);
-    if (member.contains("type") && member["type"] != "object") fail("'allOf' is supported for objects only", member_place);
+    if (member.contains("type") && member["type"] != "object")
+      fail("'allOf' is supported for objects only", member_place);
     merge_member(shape, shape_of(member, member_place), member_place);
   }
   return shape;
@@ -379,7 +366,8 @@ void SchemaCompiler::merge_member(Shape& all, const Shape& member, const Place& 
     for (const Shape::Property& property : other.properties) {
       if (!closed.open() && closed.find(property.name) == nullptr) {
         fail("keyword 'additionalProperties' in allOf: property '" + property.name.substr(0, 60) +
-                 "' of another part is not among the properties here", place);
+                 "' of another part is not among the properties here",
+             place);
       }
     }
   };
@@ -426,9 +414,11 @@ ExprId SchemaCompiler::compile_object(const Shape& shape, const Place& place) {
   std::optional<ExprId> other;
   if (!closed && properties.empty() && shape.additional == nullptr) return json_.object();
   if (!closed) {
-    const ExprId value = shape.additional == nullptr ? json_.value() : compile(*shape.additional, shape.additional_place);
+    const ExprId value =
+        shape.additional == nullptr ? json_.value() : compile(*shape.additional, shape.additional_place);
     const uint32_t rule = rules_.add_rule(place.pointer + " other");
-    const ExprId key = properties.empty() ? json_.string() : rules_.sequence({rules_.literal("\""), rules_.other_key(names)});
+    const ExprId key =
+        properties.empty() ? json_.string() : rules_.sequence({rules_.literal("\""), rules_.other_key(names)});
     rules_.define(rule, rules_.sequence({key, json_.colon(), value}));
     rules_.rules[rule].keep = true;
     other = rules_.rule_ref(rule);
@@ -479,7 +469,8 @@ uint32_t SchemaCompiler::count(const Json& schema, const char* key, uint32_t oth
   if (number < 0 || number != std::floor(number)) fail("'" + std::string(key) + "' is a number of 0 or more", place);
   if (number > static_cast<double>(rules_.limits.repetition)) {
     fail("keyword '" + std::string(key) + "': " + value.dump() + " is above the limit of " +
-             std::to_string(rules_.limits.repetition) + " repetitions", place);
+             std::to_string(rules_.limits.repetition) + " repetitions",
+         place);
   }
   return static_cast<uint32_t>(number);
 }
@@ -491,7 +482,8 @@ ExprId SchemaCompiler::compile_array(const Json& schema, const Place& place) {
   if (schema.contains("prefixItems")) {
     const Json& items = schema["prefixItems"];
     if (!items.is_array()) fail("'prefixItems' is a list of schemas", place);
-    for (size_t i = 0; i < items.size() && i < max; ++i) prefix.push_back(compile(items[i], place.at("prefixItems", i)));
+    for (size_t i = 0; i < items.size() && i < max; ++i)
+      prefix.push_back(compile(items[i], place.at("prefixItems", i)));
   }
   const bool more = !schema.contains("items") || schema["items"] != false;
   const auto fixed = static_cast<uint32_t>(prefix.size());
@@ -505,7 +497,8 @@ ExprId SchemaCompiler::compile_array(const Json& schema, const Place& place) {
 
   const auto then = [&](ExprId element) { return rules_.sequence({json_.comma(), element}); };
   ExprId rest = rules_.literal("");
-  if (needs_item) rest = rules_.repeat(then(item), min > fixed ? min - fixed : 0, max == kUnbounded ? max : max - fixed);
+  if (needs_item)
+    rest = rules_.repeat(then(item), min > fixed ? min - fixed : 0, max == kUnbounded ? max : max - fixed);
   for (uint32_t i = fixed; i-- > 1;) {
     rest = rules_.sequence({then(prefix[i]), rest});
     if (i >= min) rest = rules_.optional(rest);
@@ -524,12 +517,14 @@ ExprId SchemaCompiler::compile_string(const Json& schema, const Place& place) {
   const std::string text = schema[key].get<std::string>();
   const char* const format = has_format ? format_pattern(text) : nullptr;
   if (has_format && format == nullptr) {
-    fail("keyword 'format': '" + text.substr(0, 40) + "' is not supported; known are date, time, date-time and uuid", place);
+    fail("keyword 'format': '" + text.substr(0, 40) + "' is not supported; known are date, time, date-time and uuid",
+         place);
   }
   const Pattern pattern = parse_pattern(rules_, has_format ? format : text.c_str(), json_.character(), place.text());
   if (min > pattern.min || pattern.max > (max == kUnbounded ? kEndless : uint64_t{max})) {
     fail(std::string("keyword '") + (min > pattern.min ? "minLength" : "maxLength") + "' is supported beside '" + key +
-             "' only where every match has such a length anyway", place);
+             "' only where every match has such a length anyway",
+         place);
   }
   const ExprId quote = rules_.literal("\"");
   return rules_.sequence({quote, pattern.expr, quote});
@@ -546,7 +541,8 @@ ExprId SchemaCompiler::compile_integer(const Json& schema, const Place& place) {
       fail("keyword '" + std::string(key) + "' is supported for numbers of up to 18 digits", place);
     }
     const bool whole = value.is_number_integer() || number == std::floor(number);
-    int64_t bound = value.is_number_integer() ? value.get<int64_t>() : static_cast<int64_t>(lower ? std::ceil(number) : std::floor(number));
+    int64_t bound = value.is_number_integer() ? value.get<int64_t>()
+                                              : static_cast<int64_t>(lower ? std::ceil(number) : std::floor(number));
     if (exclusive && whole) bound += lower ? 1 : -1;
     if (lower) low = std::max(low.value_or(bound), bound);
     if (!lower) high = std::min(high.value_or(bound), bound);

@@ -1,6 +1,6 @@
-// Token masks. What a token does inside the rule where the automaton stands does not depend on the callers of that rule:
-// it is found once per place by a walk over the vocabulary and kept. Only tokens that run past the end of the rule are
-// followed on the actual stack, each time.
+// Token masks. What a token does inside the rule where the automaton stands does not depend on the callers of that
+// rule: it is found once per place by a walk over the vocabulary and kept. Only tokens that run past the end of the
+// rule are followed on the actual stack, each time.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // \d, \w and \s as ECMAScript has them, which JSON Schema refers to.
 const CharSet kDigits{{'0', '9'}};
 const CharSet kWord{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-const CharSet kBlank{{'\t', '\r'},       {' ', ' '},         {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
+const CharSet kBlank{{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
                      {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 const CharSet kLineEnds{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
 
@@ -27,7 +27,8 @@ class PatternParser {
   Pattern parse() {
     const GrammarLimits& limits = rules_.limits;
     if (text_.size() > limits.pattern_bytes) {
-      refuse("the pattern has " + std::to_string(text_.size()) + " bytes, the limit is " + std::to_string(limits.pattern_bytes),
+      refuse("the pattern has " + std::to_string(text_.size()) + " bytes, the limit is " +
+                 std::to_string(limits.pattern_bytes),
              where_);
     }
     const Pattern pattern = parse_alternatives(0);
@@ -166,10 +167,12 @@ class PatternParser {
   uint32_t parse_count(size_t begin) {
     if (!is_digit(peek())) fail("'{' begins no {m}, {m,} or {m,n}; write \\{ for the character", begin);
     uint64_t value = 0;
-    for (; is_digit(peek()); ++pos_) value = std::min<uint64_t>(10 * value + static_cast<uint64_t>(peek() - '0'), 999'999'999);
+    for (; is_digit(peek()); ++pos_)
+      value = std::min<uint64_t>(10 * value + static_cast<uint64_t>(peek() - '0'), 999'999'999);
     if (value > rules_.limits.repetition) {
       fail("the repetition bound " + std::to_string(value) + " is above the limit of " +
-               std::to_string(rules_.limits.repetition), begin);
+               std::to_string(rules_.limits.repetition),
+           begin);
     }
     return static_cast<uint32_t>(value);
   }
@@ -240,7 +243,10 @@ class PatternParser {
     char32_t value = 0;
     for (int i = 0; i < digits; ++i, ++pos_) {
       const char c = peek();
-      const int digit = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      const int digit = is_digit(c)            ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
       if (digit < 0) fail("the escape needs " + std::to_string(digits) + " hex digits", begin);
       value = 16 * value + static_cast<char32_t>(digit);
     }
@@ -262,7 +268,8 @@ class PatternParser {
       ++pos_;
       const CharSet high = peek() == '\\' ? parse_escape(true) : single(parse_plain());
       const bool both_single = low.ranges().size() == 1 && high.ranges().size() == 1 &&
-                               low.ranges()[0].low == low.ranges()[0].high && high.ranges()[0].low == high.ranges()[0].high;
+                               low.ranges()[0].low == low.ranges()[0].high &&
+                               high.ranges()[0].low == high.ranges()[0].high;
       if (!both_single || high.ranges()[0].low < low.ranges()[0].low) fail("this range has no two ends in order", at);
       set.add(low.ranges()[0].low, high.ranges()[0].low);
     }

@@ -10,8 +10,8 @@
 namespace strata::text::grammar {
 
 struct Pattern {
-  ExprId expr;          // of the string's contents, without its quotes
-  uint64_t min, max;    // characters; max may be kEndless
+  ExprId expr;        // of the string's contents, without its quotes
+  uint64_t min, max;  // characters; max may be kEndless
 };
 inline constexpr uint64_t kEndless = UINT64_MAX;
 

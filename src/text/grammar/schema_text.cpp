@@ -28,7 +28,8 @@ void check_members(std::string_view text) {
     } else if (!in_string && c == ':') {
       squares += 2 * open.back()++;
       if (open.back() > kMaxMembers || squares > kMaxSquares) {
-        refuse("the schema's objects have too many members; the limit of one is " + std::to_string(kMaxMembers), "schema");
+        refuse("the schema's objects have too many members; the limit of one is " + std::to_string(kMaxMembers),
+               "schema");
       }
     } else if (!in_string && (c == '{' || c == '[')) {
       open.push_back(0);
@@ -42,7 +43,9 @@ void check_members(std::string_view text) {
 
 void check_schema_text(std::string_view text, const GrammarLimits& limits) {
   if (text.size() > limits.text_bytes) {
-    refuse("the schema has " + std::to_string(text.size()) + " bytes, the limit is " + std::to_string(limits.text_bytes), "schema");
+    refuse(
+        "the schema has " + std::to_string(text.size()) + " bytes, the limit is " + std::to_string(limits.text_bytes),
+        "schema");
   }
   try {
     check_json_depth(text, kMaxNesting, "schema");
@@ -50,6 +53,38 @@ void check_schema_text(std::string_view text, const GrammarLimits& limits) {
     refuse(error.message(), "schema");
   }
   check_members(text);
+}
+
+std::vector<std::string> keys_of_ref(const std::string& ref, const std::string& where) {
+  const auto bad = [&](const char* why) { refuse("$ref '" + ref.substr(0, 100) + "' " + why, where); };
+  if (ref.empty() || ref[0] != '#') bad("is not local: only # and #/... are supported");
+  std::string pointer;
+  for (size_t i = 1; i < ref.size(); ++i) {
+    if (ref[i] != '%') {
+      pointer += ref[i];
+      continue;
+    }
+    const auto digit = [&](size_t at) {
+      const size_t found =
+          at < ref.size() ? std::string_view("0123456789abcdefABCDEF").find(ref[at]) : std::string::npos;
+      if (found == std::string::npos) bad("has a '%' without two hex digits");
+      return found < 16 ? found : found - 6;
+    };
+    pointer += static_cast<char>(16 * digit(i + 1) + digit(i + 2));
+    i += 2;
+  }
+  if (!pointer.empty() && pointer[0] != '/') bad("is not supported: only # and #/... are");
+  std::vector<std::string> keys;
+  for (size_t i = 0; i < pointer.size(); ++i) {
+    const bool escape = pointer[i] == '~' && i + 1 < pointer.size() && (pointer[i + 1] == '0' || pointer[i + 1] == '1');
+    if (pointer[i] == '/') {
+      keys.emplace_back();
+    } else {
+      keys.back() += escape ? (pointer[i + 1] == '0' ? '~' : '/') : pointer[i];
+      if (escape) ++i;
+    }
+  }
+  return keys;
 }
 
 }  // namespace strata::text::grammar

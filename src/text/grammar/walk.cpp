@@ -21,7 +21,8 @@ uint64_t mix(uint64_t a, uint64_t b) {
 }
 
 uint64_t hash_of(const State& state) {
-  return mix((uint64_t{state.node} << 32) | static_cast<uint32_t>(state.frame), (uint64_t{state.count} << 16) | state.need);
+  return mix((uint64_t{state.node} << 32) | static_cast<uint32_t>(state.frame),
+             (uint64_t{state.count} << 16) | state.need);
 }
 
 }  // namespace
@@ -144,7 +145,8 @@ void Walker::close(const std::vector<State>& from, Frames& frames, int64_t open_
         if (loop.nullable) {
           const auto same = [&](const EmptyRounds& r) { return r.node == state.node && r.frame == state.frame; };
           const auto known = std::find_if(empty_rounds.begin(), empty_rounds.end(), [&](const EmptyRounds& r) {
-            return same(r) && (r.need & kOpen) == (state.need & kOpen) && r.count <= state.count && r.need <= state.need;
+            return same(r) && (r.need & kOpen) == (state.need & kOpen) && r.count <= state.count &&
+                   r.need <= state.need;
           });
           if (known != empty_rounds.end()) break;
           empty_rounds.push_back({state.node, state.frame, state.need, state.count});

@@ -24,7 +24,8 @@ std::string times(const std::string& text, size_t count) {
   return all;
 }
 
-// "" when `work` succeeds. The time of compiling is limited to 2 s; what is beyond it here is parsing and a busy machine.
+// "" when `work` succeeds. The time of compiling is limited to 2 s; what is beyond it here is parsing and a busy
+// machine.
 template <class Work>
 std::string error_of(const Work& work) {
   const auto start = std::chrono::steady_clock::now();
@@ -41,9 +42,15 @@ std::string error_of(const Work& work) {
   return what;
 }
 
-std::string gbnf(const std::string& text) { return error_of([&] { Grammar::from_gbnf(text); }); }
-std::string schema(const std::string& text) { return error_of([&] { Grammar::from_json_schema(text); }); }
-std::string pattern(const std::string& text) { return schema(nlohmann::json{{"type", "string"}, {"pattern", text}}.dump()); }
+std::string gbnf(const std::string& text) {
+  return error_of([&] { Grammar::from_gbnf(text); });
+}
+std::string schema(const std::string& text) {
+  return error_of([&] { Grammar::from_json_schema(text); });
+}
+std::string pattern(const std::string& text) {
+  return schema(nlohmann::json{{"type", "string"}, {"pattern", text}}.dump());
+}
 
 #define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
@@ -79,16 +86,20 @@ TEST(GrammarHostile, ChainsOfRules) {
     EXPECT_EQ(gbnf(text), "");
   }
   std::string circle, many, deep = "root ::= r0\n";
-  for (int i = 0; i < 5000; ++i) circle += "r" + std::to_string(i) + " ::= r" + std::to_string((i + 1) % 5000) + " | \"a\"\n";
+  for (int i = 0; i < 5000; ++i)
+    circle += "r" + std::to_string(i) + " ::= r" + std::to_string((i + 1) % 5000) + " | \"a\"\n";
   EXPECT_HAS(gbnf("root ::= r0\n" + circle), "left recursion");
   for (int i = 0; i < 10001; ++i) many += "r" + std::to_string(i) + " ::= \"a\"\n";
   EXPECT_HAS(gbnf("root ::= r0\n" + many), "more than 10000 rules");
   // Twice as many ways at each level: fine to compile, and refused where the states would explode.
-  for (int i = 0; i < 40; ++i) deep += "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + " \"x\" | r" + std::to_string(i + 1) + " \"y\"\n";
+  for (int i = 0; i < 40; ++i)
+    deep +=
+        "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + " \"x\" | r" + std::to_string(i + 1) + " \"y\"\n";
   deep += "r40 ::= \"a\"\n";
   EXPECT_HAS(error_of([&] { Grammar::from_gbnf(deep).matches("a"); }), "more than 10000 states");
   std::string chain = R"({"$ref":"#/$defs/a0","$defs":{)";
-  for (int i = 0; i < 70; ++i) chain += "\"a" + std::to_string(i) + R"(":{"$ref":"#/$defs/a)" + std::to_string(i + 1) + "\"},";
+  for (int i = 0; i < 70; ++i)
+    chain += "\"a" + std::to_string(i) + R"(":{"$ref":"#/$defs/a)" + std::to_string(i + 1) + "\"},";
   EXPECT_HAS(schema(chain + R"("a70":{}}})"), "limit of 64");
 }
 
@@ -99,7 +110,8 @@ TEST(GrammarHostile, Sizes) {
   EXPECT_HAS(gbnf("root ::= (\"" + times("a", 1000) + "\"){2000}"), "more than 1000000 symbols");
   EXPECT_EQ(gbnf("root ::= " + times("\"a\" | ", 140000) + "\"b\""), "");
   EXPECT_EQ(gbnf("root ::= " + times("[a-z] ", 100000)), "");
-  EXPECT_HAS(error_of([] { Grammar::from_gbnf("root ::= " + times("[a-z] | ", 100000) + "\"b\"").matches("a"); }), "states");
+  EXPECT_HAS(error_of([] { Grammar::from_gbnf("root ::= " + times("[a-z] | ", 100000) + "\"b\"").matches("a"); }),
+             "states");
   EXPECT_HAS(schema("{\"title\":\"" + times("a", 1 << 20) + "\"}"), "limit is 1048576");
   EXPECT_HAS(pattern(times("a", 4097)), "limit is 4096");
   EXPECT_EQ(pattern(times("[^a]", 1000)), "");
@@ -111,19 +123,22 @@ TEST(GrammarHostile, Sizes) {
   EXPECT_EQ(schema("{\"enum\":[" + numbers + "0]}"), "");
   EXPECT_TRUE(Grammar::from_json_schema("{\"enum\":[" + numbers + "0]}").matches("\"v99999\""));
   std::string optional;
-  for (int i = 0; i < 4000; ++i) optional += (i == 0 ? "\"k" : ",\"k") + std::to_string(i) + "\":{\"type\":\"integer\"}";
+  for (int i = 0; i < 4000; ++i)
+    optional += (i == 0 ? "\"k" : ",\"k") + std::to_string(i) + "\":{\"type\":\"integer\"}";
   const std::string wide = "{\"type\":\"object\",\"properties\":{" + optional + "},\"additionalProperties\":false}";
   EXPECT_EQ(schema(wide), "");
   EXPECT_TRUE(Grammar::from_json_schema(wide).matches(R"({"k7":1,"k3999":2})"));
   // A rule that doubles itself at each of many levels is not written out.
   std::string doubling = "root ::= r0\n";
-  for (int i = 0; i < 60; ++i) doubling += "r" + std::to_string(i) + " ::= (r" + std::to_string(i + 1) + " r" + std::to_string(i + 1) + ")*\n";
+  for (int i = 0; i < 60; ++i)
+    doubling += "r" + std::to_string(i) + " ::= (r" + std::to_string(i + 1) + " r" + std::to_string(i + 1) + ")*\n";
   EXPECT_EQ(gbnf(doubling + "r60 ::= \"0123456789\"\n"), "");
 }
 
 TEST(GrammarHostile, CompileTime) {
   const GrammarLimits none{.compile_seconds = 0};
-  EXPECT_HAS(error_of([&] { Grammar::from_gbnf("root ::= " + times("[a-z] ", 1000), none); }), "takes longer to compile");
+  EXPECT_HAS(error_of([&] { Grammar::from_gbnf("root ::= " + times("[a-z] ", 1000), none); }),
+             "takes longer to compile");
 }
 
 // The vocabulary has nothing that the grammar wants.
@@ -143,9 +158,10 @@ TEST(GrammarHostile, NoTokenIsPossible) {
 TEST(GrammarHostile, AmbiguousMasks) {
   static const Tokenizer tokenizer(qwen2_vocabulary("qwen2"));
   static const TokenTrie trie(tokenizer);
-  for (const std::string text : {"root ::= (.{0,40} .{0,40}){0,40}", "root ::= (.* .* .*)* \"x\"", "root ::= ((.?){0,40}){0,40}",
-                                 "root ::= (\"a\"* | \"aa\"*){0,2000} \"b\"", "root ::= . root . | .", "root ::= . root root | .",
-                                 "root ::= (.{1,2} | .{1,3} | .{2,5}){0,300}"}) {
+  for (const std::string text :
+       {"root ::= (.{0,40} .{0,40}){0,40}", "root ::= (.* .* .*)* \"x\"", "root ::= ((.?){0,40}){0,40}",
+        "root ::= (\"a\"* | \"aa\"*){0,2000} \"b\"", "root ::= . root . | .", "root ::= . root root | .",
+        "root ::= (.{1,2} | .{1,3} | .{2,5}){0,300}"}) {
     const std::string what = error_of([&] {
       GrammarState state(Grammar::from_gbnf(text), trie);
       TokenMask mask;
@@ -162,7 +178,8 @@ TEST(GrammarHostile, DeepTextsOfRecursiveGrammars) {
   EXPECT_EQ(error_of([] {
               const std::string deep = times("[", 200000) + times("]", 200000);
               EXPECT_TRUE(Grammar::from_json_schema("{}").matches(deep));
-            }), "");
+            }),
+            "");
 }
 
 }  // namespace

@@ -46,8 +46,9 @@ void run(const char* name, const Grammar& grammar, const std::string& text) {
   const double count = static_cast<double>(masks.size());
   const double mean = std::accumulate(masks.begin(), masks.end(), 0.0) / count;
   std::sort(masks.begin(), masks.end());
-  std::printf("%-16s %5zu tokens: mask median %.4f, mean %.4f, p99 %.3f, most %.2f ms; accept mean %.4f ms\n", name, ids.size(),
-              masks[masks.size() / 2], mean, masks[masks.size() * 99 / 100], masks.back(), accepting / count);
+  std::printf("%-16s %5zu tokens: mask median %.4f, mean %.4f, p99 %.3f, most %.2f ms; accept mean %.4f ms\n", name,
+              ids.size(), masks[masks.size() / 2], mean, masks[masks.size() * 99 / 100], masks.back(),
+              accepting / count);
   // Decoding takes 20 ms a token and more on a CPU: 1 ms is 5 % of it. The bound is far above what is measured, since
   // the machine may be busy.
 #if !defined(__SANITIZE_ADDRESS__)
@@ -56,8 +57,10 @@ void run(const char* name, const Grammar& grammar, const std::string& text) {
 }
 
 nlohmann::ordered_json person(std::mt19937& random) {
-  static const char* const kWords[] = {"quick", "brown", "fox", "Größe", "日本語", "emoji 😀", "line\nbreak", "quote\"d", "back\\slash",
-                                       "https://example.org/a?b=c", "  spaces  ", "x=1;", "", "naïve café", "Москва"};
+  static const char* const kWords[] = {
+      "quick",      "brown",       "fox",      "Größe",       "日本語",
+      "emoji 😀",    "line\nbreak", "quote\"d", "back\\slash", "https://example.org/a?b=c",
+      "  spaces  ", "x=1;",        "",         "naïve café",  "Москва"};
   nlohmann::ordered_json one;
   std::string text;
   for (int i = 0; i < 12; ++i) text += std::string(kWords[random() % std::size(kWords)]) + " ";
@@ -79,7 +82,8 @@ std::string people(int indent) {
   return all.dump(indent);
 }
 
-const char* const kPeopleSchema = R"({"type": "object", "properties": {"people": {"type": "array", "maxItems": 100, "items": {
+const char* const kPeopleSchema =
+    R"({"type": "object", "properties": {"people": {"type": "array", "maxItems": 100, "items": {
   "type": "object", "properties": {"name": {"type": "string", "maxLength": 40}, "age": {"type": "integer", "minimum": 0, "maximum": 150},
     "biography": {"type": "string", "minLength": 1, "maxLength": 500}, "tags": {"type": "array", "items": {"type": "string"}},
     "score": {"type": "number"}, "born": {"type": "string", "format": "date"}},
@@ -99,7 +103,8 @@ ws     ::= [ \t\n]*
 TEST(GrammarSpeed, MasksOverLongJson) {
   auto start = std::chrono::steady_clock::now();
   const size_t nodes = trie().data().nodes.size();
-  std::printf("trie of %d tokens: %zu nodes, %.0f ms with its tokenizer\n", trie().vocabulary(), nodes, milliseconds_since(start));
+  std::printf("trie of %d tokens: %zu nodes, %.0f ms with its tokenizer\n", trie().vocabulary(), nodes,
+              milliseconds_since(start));
   start = std::chrono::steady_clock::now();
   const Grammar schema = Grammar::from_json_schema(kPeopleSchema);
   std::printf("schema compiled in %.2f ms\n", milliseconds_since(start));

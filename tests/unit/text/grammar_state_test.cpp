@@ -134,12 +134,15 @@ TEST(GrammarState, OneGrammarManyVocabularies) {
 
 // Masks of a counted string near its end, with real tokens, and elsewhere: each token tried on its own.
 TEST(GrammarState, MasksOfThePublishedVocabulary) {
-  const std::string schema = R"({"type": "object", "properties": {"name": {"type": "string", "minLength": 3, "maxLength": 12},
+  const std::string schema =
+      R"({"type": "object", "properties": {"name": {"type": "string", "minLength": 3, "maxLength": 12},
       "list": {"type": "array", "items": {"anyOf": [{"type": "integer", "minimum": 7, "maximum": 1234}, {"type": "string", "pattern": "^([a-z]{1,9} ){2,30}[A-Z]+$"}]}}},
       "additionalProperties": {"type": "number"}})";
   const Grammar grammar = Grammar::from_json_schema(schema);
-  for (const std::string text : {"", "{", "{\"name\": \"", "{\"name\":\"a", "{\"name\": \"0123456789", "{\"name\": \"01234567890\\u12", "{\"na", "{\"other\": -1",
-                                 "{\"list\": [", "{\"list\": [12", "{\"list\": [\"abc ", "{\"list\": [\"abc de ", "{\"name\": \"\xE6\x97"}) {
+  for (const std::string text :
+       {"", "{", "{\"name\": \"", "{\"name\":\"a", "{\"name\": \"0123456789", "{\"name\": \"01234567890\\u12", "{\"na",
+        "{\"other\": -1", "{\"list\": [", "{\"list\": [12", "{\"list\": [\"abc ", "{\"list\": [\"abc de ",
+        "{\"name\": \"\xE6\x97"}) {
     GrammarState state(grammar, qwen2_trie());
     ASSERT_TRUE(state.accept(text)) << text;
     TokenMask mask;
