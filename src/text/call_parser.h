@@ -41,7 +41,15 @@ class CallParser {
 
  private:
   enum class State : uint8_t {
-    Opened, FunctionName, Body, Drop, ParameterName, ValueStart, Value, Json, Broken,
+    Opened,
+    FunctionName,
+    Body,
+    Drop,
+    ParameterName,
+    ValueStart,
+    Value,
+    Json,
+    Broken,
   };
 
   Status opened(char c);
@@ -76,7 +84,7 @@ class CallParser {
   bool any_parameter_ = false;
   uint8_t kinds_ = kJsonAny;
   std::string_view terminator_;
-  size_t matched_ = 0;        // bytes of the terminator
+  size_t matched_ = 0;          // bytes of the terminator
   bool first_virtual_ = false;  // the first matched byte is the newline before the value
   std::string buffered_;
   Utf8Stream utf8_{true};

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "text/chat_probe.h"
 #include "text/jinja_json.h"
 
 namespace strata::text {
@@ -23,7 +24,6 @@ constexpr std::string_view kChatMl =
 
 constexpr std::array<std::string_view, 5> kOwnVariables = {"messages", "tools", "add_generation_prompt", "bos_token",
                                                            "eos_token"};
-constexpr std::array<std::string_view, 6> kEfforts = {"minimal", "low", "medium", "high", "xhigh", "max"};
 
 [[noreturn]] void refuse(const std::string& message, const std::string& where) {
   throw Error(ErrorKind::Argument, message, where);
@@ -94,9 +94,6 @@ std::string without_spaces_at_end(const std::string& text) {
 }
 
 }  // namespace
-
-ChatCapabilities probe_chat_template(std::string_view source, const std::string& bos, const std::string& eos,
-                                     const TemplateLimits& limits);
 
 ChatTemplate::ChatTemplate(Template source, std::string bos_text, std::string eos_text)
     : template_(std::move(source)), bos_(std::move(bos_text)), eos_(std::move(eos_text)) {}

@@ -15,7 +15,7 @@
 namespace strata::text {
 
 struct ChatToolCall {
-  std::string id;         // may be empty
+  std::string id;  // may be empty
   std::string name;
   std::string arguments;  // JSON text of an object; empty means {}
 };
@@ -44,12 +44,12 @@ std::vector<ChatMessage> parse_chat_messages(std::string_view json);
 
 struct ChatCapabilities {
   bool system_role = false;
-  bool tools = false;              // tool definitions reach the prompt
-  bool tool_calls = false;         // calls of the history do
-  bool thinking_switch = false;    // enable_thinking changes the prompt
-  bool thinking = false;           // the template knows <think> at all
-  bool preserve_thinking = false;  // the template reads preserve_thinking
-  bool effort = false;             // the template reads reasoning_effort
+  bool tools = false;                // tool definitions reach the prompt
+  bool tool_calls = false;           // calls of the history do
+  bool thinking_switch = false;      // enable_thinking changes the prompt
+  bool thinking = false;             // the template knows <think> at all
+  bool preserve_thinking = false;    // the template reads preserve_thinking
+  bool effort = false;               // the template reads reasoning_effort
   std::vector<std::string> efforts;  // values of reasoning_effort that it accepts
 };
 

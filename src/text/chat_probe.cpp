@@ -1,16 +1,15 @@
 // What a chat template can do: it is rendered with small conversations, and what comes out is looked at.
+#include "text/chat_probe.h"
+
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
-#include "text/chat.h"
 
 namespace strata::text {
 
 namespace {
 
 constexpr std::string_view kMark = "strata-probe";
-constexpr std::array<std::string_view, 6> kEfforts = {"minimal", "low", "medium", "high", "xhigh", "max"};
 
 // A template that needs more for a conversation of three messages is not worth the wait at start.
 TemplateLimits limits_of_probe(TemplateLimits limits) {

@@ -20,21 +20,21 @@ bool among(const std::array<std::string_view, N>& names, std::string_view name) 
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-constexpr std::array<std::string_view, 9> kStringMethods = {
-    "split", "strip", "lstrip", "rstrip", "startswith", "endswith", "replace", "upper", "lower"};
+constexpr std::array<std::string_view, 9> kStringMethods = {"split",    "strip",   "lstrip", "rstrip", "startswith",
+                                                            "endswith", "replace", "upper",  "lower"};
 constexpr std::array<std::string_view, 4> kMapMethods = {"get", "items", "keys", "values"};
 
 // Methods of Python that this engine does not have: an error rather than an undefined value.
 constexpr std::array<std::string_view, 38> kOtherStringMethods = {
-    "capitalize",   "casefold", "center",    "count",     "encode",  "expandtabs", "find",         "format",
-    "format_map",   "index",    "isalnum",   "isalpha",   "isascii", "isdecimal",  "isdigit",      "isidentifier",
-    "islower",      "isnumeric", "isprintable", "isspace", "istitle", "isupper",   "join",         "ljust",
-    "maketrans",    "partition", "removeprefix", "removesuffix", "rfind", "rindex", "rjust",       "rpartition",
-    "rsplit",       "splitlines", "swapcase", "title",    "translate", "zfill"};
-constexpr std::array<std::string_view, 7> kOtherMapMethods = {"clear", "copy",       "fromkeys", "pop",
+    "capitalize", "casefold",   "center",       "count",        "encode",    "expandtabs", "find",    "format",
+    "format_map", "index",      "isalnum",      "isalpha",      "isascii",   "isdecimal",  "isdigit", "isidentifier",
+    "islower",    "isnumeric",  "isprintable",  "isspace",      "istitle",   "isupper",    "join",    "ljust",
+    "maketrans",  "partition",  "removeprefix", "removesuffix", "rfind",     "rindex",     "rjust",   "rpartition",
+    "rsplit",     "splitlines", "swapcase",     "title",        "translate", "zfill"};
+constexpr std::array<std::string_view, 7> kOtherMapMethods = {"clear",   "copy",       "fromkeys", "pop",
                                                               "popitem", "setdefault", "update"};
-constexpr std::array<std::string_view, 11> kOtherListMethods = {"append", "clear",  "copy", "count",   "extend", "index",
-                                                                "insert", "pop",    "remove", "reverse", "sort"};
+constexpr std::array<std::string_view, 11> kOtherListMethods = {
+    "append", "clear", "copy", "count", "extend", "index", "insert", "pop", "remove", "reverse", "sort"};
 
 [[noreturn]] void no_method(const Value& value, std::string_view name) {
   fail(fmt::format("the method '{}' of {} is not supported", name, type_name(value)));
@@ -53,7 +53,8 @@ Value loop_attribute(const Value& value, std::string_view name) {
   if (name == "first") return Value::boolean(loop.index == 0);
   if (name == "last") return Value::boolean(loop.index + 1 >= items.size());
   if (name == "length") return integer(items.size());
-  if (name == "previtem") return loop.index == 0 ? Value::undefined("there is no previous item") : items[loop.index - 1];
+  if (name == "previtem")
+    return loop.index == 0 ? Value::undefined("there is no previous item") : items[loop.index - 1];
   if (name == "nextitem") {
     return loop.index + 1 >= items.size() ? Value::undefined("there is no next item") : items[loop.index + 1];
   }
@@ -254,7 +255,8 @@ const Value& ArgumentReader::required(std::string_view name) {
 
 int64_t ArgumentReader::integer(std::string_view name, int64_t fallback) {
   const Value* value = optional(name);
-  return value == nullptr || value->is(Kind::None) ? fallback : as_index(*value, fmt::format("{}: '{}'", function_, name));
+  return value == nullptr || value->is(Kind::None) ? fallback
+                                                   : as_index(*value, fmt::format("{}: '{}'", function_, name));
 }
 
 bool ArgumentReader::boolean(std::string_view name, bool fallback) {
@@ -281,7 +283,8 @@ const MarkedText& ArgumentReader::required_text(std::string_view name) {
 void ArgumentReader::finish() const {
   if (position_ < arguments_.positional.size()) fail(fmt::format("{}: too many arguments", function_));
   if (named_used_ < arguments_.named.size()) {
-    fail(fmt::format("{}: unknown or repeated argument, one of those is '{}'", function_, arguments_.named.back().first));
+    fail(fmt::format("{}: unknown or repeated argument, one of those is '{}'", function_,
+                     arguments_.named.back().first));
   }
 }
 

@@ -14,8 +14,21 @@ namespace strata::text::jinja {
 using Symbol = uint32_t;  // a variable name, numbered by the parser
 
 enum class Operator : uint8_t {
-  Add, Subtract, Multiply, Divide, FloorDivide, Modulo, Power, Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual,
-  In, NotIn,
+  Add,
+  Subtract,
+  Multiply,
+  Divide,
+  FloorDivide,
+  Modulo,
+  Power,
+  Equal,
+  NotEqual,
+  Less,
+  LessEqual,
+  Greater,
+  GreaterEqual,
+  In,
+  NotIn,
 };
 
 struct Expr;

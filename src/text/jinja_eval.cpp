@@ -12,7 +12,8 @@ namespace strata::text::jinja {
 using Kind = Value::Kind;
 
 namespace {
-constexpr size_t kFramesPerMacro = 20;  // nodes of the tree that a macro call has above it, on average: far more than any
+constexpr size_t kFramesPerMacro =
+    20;  // nodes of the tree that a macro call has above it, on average: far more than any
 }
 
 class Evaluator::Scope {

@@ -89,9 +89,12 @@ ExprPtr Parser::not_expression() {
 }
 
 ExprPtr Parser::comparison() {
-  static constexpr std::array<std::pair<std::string_view, Operator>, 6> kOperators = {
-      {{"==", Operator::Equal}, {"!=", Operator::NotEqual}, {"<", Operator::Less}, {"<=", Operator::LessEqual},
-       {">", Operator::Greater}, {">=", Operator::GreaterEqual}}};
+  static constexpr std::array<std::pair<std::string_view, Operator>, 6> kOperators = {{{"==", Operator::Equal},
+                                                                                       {"!=", Operator::NotEqual},
+                                                                                       {"<", Operator::Less},
+                                                                                       {"<=", Operator::LessEqual},
+                                                                                       {">", Operator::Greater},
+                                                                                       {">=", Operator::GreaterEqual}}};
   const auto accept = [&](Operator& op) {
     for (const auto& [text, meaning] : kOperators) {
       op = meaning;
@@ -147,11 +150,9 @@ ExprPtr Parser::sum() {
 ExprPtr Parser::concat() { return chain(Expr::Kind::Concat, &Parser::product, {{"~", Operator::Add}}); }
 
 ExprPtr Parser::product() {
-  return chain(Expr::Kind::Arithmetic, &Parser::power,
-               {{"*", Operator::Multiply},
-                {"/", Operator::Divide},
-                {"//", Operator::FloorDivide},
-                {"%", Operator::Modulo}});
+  return chain(
+      Expr::Kind::Arithmetic, &Parser::power,
+      {{"*", Operator::Multiply}, {"/", Operator::Divide}, {"//", Operator::FloorDivide}, {"%", Operator::Modulo}});
 }
 
 ExprPtr Parser::power() {
@@ -370,7 +371,8 @@ ExprPtr Parser::filter(ExprPtr what) {
   ExprPtr made = node(Expr::Kind::Filter);
   add_child(*made, std::move(what));
   made->name = expect_name("the name of a filter");
-  if (!is_filter(made->name)) fail_at(made->line, fmt::format("the filter '{}' is not supported", made->name.substr(0, 40)));
+  if (!is_filter(made->name))
+    fail_at(made->line, fmt::format("the filter '{}' is not supported", made->name.substr(0, 40)));
   if (is_operator("(")) arguments(*made);
   return made;
 }
@@ -381,7 +383,8 @@ ExprPtr Parser::test(ExprPtr what) {
   made->negated = accept_name("not");
   add_child(*made, std::move(what));
   made->name = expect_name("the name of a test");
-  if (!is_test(made->name)) fail_at(made->line, fmt::format("the test '{}' is not supported", made->name.substr(0, 40)));
+  if (!is_test(made->name))
+    fail_at(made->line, fmt::format("the test '{}' is not supported", made->name.substr(0, 40)));
   const bool operand = token_.kind == TokenKind::Name || token_.kind == TokenKind::String ||
                        token_.kind == TokenKind::Integer || token_.kind == TokenKind::Float || is_operator("[") ||
                        is_operator("{");

@@ -90,7 +90,8 @@ Value int_of_text(const MarkedText& text, int base, int64_t fallback, Budget& bu
   }
   double real = 0;
   const auto parsed = std::from_chars(digits.data(), end, real);
-  if (parsed.ec != std::errc() || parsed.ptr != end || digits.empty() || digits[0] == '-') return Value::integer(fallback);
+  if (parsed.ec != std::errc() || parsed.ptr != end || digits.empty() || digits[0] == '-')
+    return Value::integer(fallback);
   return int_of_real(negative ? -real : real, fallback);
 }
 
@@ -261,9 +262,7 @@ constexpr std::array<std::string_view, 20> kFilters = {
 
 }  // namespace
 
-bool is_filter(std::string_view name) {
-  return std::find(kFilters.begin(), kFilters.end(), name) != kFilters.end();
-}
+bool is_filter(std::string_view name) { return std::find(kFilters.begin(), kFilters.end(), name) != kFilters.end(); }
 
 Value apply_filter(std::string_view name, const Value& value, const Arguments& arguments, Budget& budget) {
   budget.step();

@@ -60,7 +60,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     return put(Value::list(std::move(items)));
   }
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-    if (error.id == 406) throw Error(ErrorKind::Argument, fmt::format("a number is out of range at byte {}", position), where_);
+    if (error.id == 406)
+      throw Error(ErrorKind::Argument, fmt::format("a number is out of range at byte {}", position), where_);
     throw Error(ErrorKind::Argument, fmt::format("malformed JSON at byte {}", position), where_);
   }
 
@@ -199,7 +200,8 @@ class Writer {
     std::vector<const MapObject::Entry*> order;
     for (const auto& entry : entries) order.push_back(&entry);
     if (style_.sort_keys) {
-      std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->first.bytes() < b->first.bytes(); });
+      std::sort(order.begin(), order.end(),
+                [](const auto* a, const auto* b) { return a->first.bytes() < b->first.bytes(); });
     }
     out_.append("{");
     for (size_t i = 0; i < order.size(); ++i) {

@@ -13,7 +13,7 @@ namespace strata::text::jinja {
 Value parse_json(std::string_view text, const std::string& where, bool data = true, size_t max_depth = 64);
 
 struct JsonStyle {
-  int indent = -1;  // below 0: on one line
+  int indent = -1;          // below 0: on one line
   std::string indent_text;  // used instead of `indent` spaces when not empty
   std::string item_separator = ", ", key_separator = ": ";
   bool ascii = false;

@@ -19,11 +19,6 @@ namespace {
 
 constexpr size_t kMaxBrackets = 1000;  // the parser stops at its own limit long before
 
-size_t space_at(std::string_view text, size_t pos) {
-  const Utf8Result c = decode_utf8(text.substr(pos, 4));
-  return c.kind == Utf8Kind::Complete && is_space(c.code) ? c.length : 0;
-}
-
 size_t spaces_from(std::string_view text, size_t pos) {
   size_t end = pos;
   while (end < text.size()) {
@@ -54,24 +49,6 @@ int hex_digit(char c) {
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
-}
-
-void append_utf8(std::string& out, uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | (code >> 6));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | (code >> 12));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    out += static_cast<char>(0xF0 | (code >> 18));
-    out += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  }
 }
 
 // Escapes of a Python string.
@@ -286,8 +263,8 @@ Token Lexer::string_token() {
 
 Token Lexer::number_token() {
   const auto digits_from = [&](size_t pos) {
-    while (pos < source_.size() &&
-           (is_digit(source_[pos]) || (source_[pos] == '_' && pos + 1 < source_.size() && is_digit(source_[pos + 1])))) {
+    while (pos < source_.size() && (is_digit(source_[pos]) ||
+                                    (source_[pos] == '_' && pos + 1 < source_.size() && is_digit(source_[pos + 1])))) {
       ++pos;
     }
     return pos;

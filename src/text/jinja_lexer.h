@@ -7,7 +7,19 @@
 
 namespace strata::text::jinja {
 
-enum class TokenKind : uint8_t { Text, PrintBegin, PrintEnd, BlockBegin, BlockEnd, Name, String, Integer, Float, Operator, End };
+enum class TokenKind : uint8_t {
+  Text,
+  PrintBegin,
+  PrintEnd,
+  BlockBegin,
+  BlockEnd,
+  Name,
+  String,
+  Integer,
+  Float,
+  Operator,
+  End
+};
 
 struct Token {
   TokenKind kind = TokenKind::End;

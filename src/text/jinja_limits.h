@@ -11,7 +11,7 @@
 
 namespace strata::text::jinja {
 
-[[noreturn]] void fail(const std::string& message);  // Error{Model}
+[[noreturn]] void fail(const std::string& message);                // Error{Model}
 [[noreturn]] void exceed(std::string_view limit, uint64_t value);  // Error{Model} that names the limit
 
 struct Budget {

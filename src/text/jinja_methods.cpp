@@ -129,8 +129,9 @@ Value range(const Arguments& arguments, Budget& budget) {
   return Value::list(std::move(items), &budget);
 }
 
-constexpr std::array<std::string_view, 12> kMonths = {"January", "February", "March",     "April",   "May",      "June",
-                                                      "July",    "August",   "September", "October", "November", "December"};
+constexpr std::array<std::string_view, 12> kMonths = {"January",   "February", "March",    "April",
+                                                      "May",       "June",     "July",     "August",
+                                                      "September", "October",  "November", "December"};
 constexpr std::array<std::string_view, 7> kDays = {"Sunday",   "Monday", "Tuesday", "Wednesday",
                                                    "Thursday", "Friday", "Saturday"};
 
@@ -157,7 +158,8 @@ std::string date_part(char code, const std::tm& t, bool pad) {
     case 'F': return fmt::format("{}-{:02}-{:02}", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday);
     case 'T': return fmt::format("{:02}:{:02}:{:02}", t.tm_hour, t.tm_min, t.tm_sec);
     case '%': return "%";
-    default: fail(fmt::format("strftime_now: the format '%{}' is not supported", code >= ' ' && code <= '~' ? code : '?'));
+    default:
+      fail(fmt::format("strftime_now: the format '%{}' is not supported", code >= ' ' && code <= '~' ? code : '?'));
   }
 }
 

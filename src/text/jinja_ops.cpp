@@ -156,8 +156,8 @@ bool contains(const Value& container, const Value& item, Budget& budget) {
   switch (container.kind()) {
     case Kind::String:
       if (!item.is(Kind::String)) {
-        fail(fmt::format("'in' on a string needs a string, not {}", item.is(Kind::Undefined) ? item.what()
-                                                                                              : type_name(item)));
+        fail(fmt::format("'in' on a string needs a string, not {}",
+                         item.is(Kind::Undefined) ? item.what() : type_name(item)));
       }
       budget.step(container.bytes().size() / 16);
       return find_text(container.bytes(), item.bytes()) != std::string_view::npos;

@@ -35,7 +35,7 @@ Value get_attribute(const Value& value, std::string_view name);
 Value get_item(const Value& value, const Value& key, Budget&);
 Value get_path(const Value& value, const Value& path, Budget&);  // "a.b.0" of the filters
 Value slice(const Value& value, const Value& begin, const Value& end, const Value& step, Budget&);  // None: left out
-Value iterate(const Value& value, Budget&);                      // a List of what a loop would see
+Value iterate(const Value& value, Budget&);  // a List of what a loop would see
 size_t length_of(const Value& value, Budget&);
 
 struct Arguments {

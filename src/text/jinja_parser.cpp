@@ -155,8 +155,8 @@ Target Parser::target() {
   for (;;) {
     const uint32_t line = token_.line;
     const std::string variable = expect_name("the name of a variable");
-    for (const std::string_view reserved : {"true", "false", "none", "True", "False", "None", "not", "and", "or", "in",
-                                            "is", "if", "else"}) {
+    for (const std::string_view reserved :
+         {"true", "false", "none", "True", "False", "None", "not", "and", "or", "in", "is", "if", "else"}) {
       if (variable == reserved) fail_at(line, fmt::format("cannot assign to '{}'", variable));
     }
     t.symbols.push_back(symbol(variable));

@@ -82,7 +82,8 @@ class Parser {
   ExprPtr number_literal();
   bool at_tuple_end() const;
   void arguments(Expr& call);
-  ExprPtr chain(Expr::Kind kind, ExprPtr (Parser::*next)(), std::initializer_list<std::pair<std::string_view, Operator>>);
+  ExprPtr chain(Expr::Kind kind, ExprPtr (Parser::*next)(),
+                std::initializer_list<std::pair<std::string_view, Operator>>);
   ExprPtr node(Expr::Kind kind) const;
   void add_child(Expr& parent, ExprPtr child) const;  // may be null
 

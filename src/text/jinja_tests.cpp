@@ -12,22 +12,32 @@ using Kind = Value::Kind;
 
 namespace {
 
-constexpr std::array<std::string_view, 11> kPlainTests = {"defined",  "undefined", "none",   "string", "mapping", "sequence",
-                                                          "iterable", "number",    "boolean", "true",   "false"};
+constexpr std::array<std::string_view, 11> kPlainTests = {
+    "defined", "undefined", "none", "string", "mapping", "sequence", "iterable", "number", "boolean", "true", "false"};
 
 // Comparisons by name: selectattr("role", "equalto", "user").
 constexpr std::array<std::pair<std::string_view, Operator>, 16> kComparisons = {{
     {"in", Operator::In},
-    {"==", Operator::Equal}, {"eq", Operator::Equal}, {"equalto", Operator::Equal},
-    {"!=", Operator::NotEqual}, {"ne", Operator::NotEqual},
-    {"<", Operator::Less}, {"lt", Operator::Less}, {"lessthan", Operator::Less},
-    {"<=", Operator::LessEqual}, {"le", Operator::LessEqual},
-    {">", Operator::Greater}, {"gt", Operator::Greater}, {"greaterthan", Operator::Greater},
-    {">=", Operator::GreaterEqual}, {"ge", Operator::GreaterEqual},
+    {"==", Operator::Equal},
+    {"eq", Operator::Equal},
+    {"equalto", Operator::Equal},
+    {"!=", Operator::NotEqual},
+    {"ne", Operator::NotEqual},
+    {"<", Operator::Less},
+    {"lt", Operator::Less},
+    {"lessthan", Operator::Less},
+    {"<=", Operator::LessEqual},
+    {"le", Operator::LessEqual},
+    {">", Operator::Greater},
+    {"gt", Operator::Greater},
+    {"greaterthan", Operator::Greater},
+    {">=", Operator::GreaterEqual},
+    {"ge", Operator::GreaterEqual},
 }};
 
 const std::pair<std::string_view, Operator>* find_comparison(std::string_view name) {
-  const auto found = std::find_if(kComparisons.begin(), kComparisons.end(), [&](const auto& c) { return c.first == name; });
+  const auto found =
+      std::find_if(kComparisons.begin(), kComparisons.end(), [&](const auto& c) { return c.first == name; });
   return found == kComparisons.end() ? nullptr : &*found;
 }
 
@@ -48,7 +58,8 @@ bool plain_test(std::string_view name, const Value& v) {
 }  // namespace
 
 bool is_test(std::string_view name) {
-  return find_comparison(name) != nullptr || std::find(kPlainTests.begin(), kPlainTests.end(), name) != kPlainTests.end();
+  return find_comparison(name) != nullptr ||
+         std::find(kPlainTests.begin(), kPlainTests.end(), name) != kPlainTests.end();
 }
 
 bool apply_test(std::string_view name, const Value& value, const Arguments& arguments, Budget& budget) {

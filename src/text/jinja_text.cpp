@@ -9,7 +9,13 @@ namespace strata::text::jinja {
 
 bool is_space(char32_t code) {
   // Python adds the four separators of ASCII to White_Space.
-  return (code >= 0x1C && code <= 0x1F) || (code < 0x80 ? (kAsciiClasses[code] & kSpace) : classes_of(code) & kSpace) != 0;
+  return (code >= 0x1C && code <= 0x1F) ||
+         (code < 0x80 ? (kAsciiClasses[code] & kSpace) : classes_of(code) & kSpace) != 0;
+}
+
+size_t space_at(std::string_view text, size_t pos) {
+  const Utf8Result c = decode_utf8(text.substr(pos, 4));
+  return c.kind == Utf8Kind::Complete && is_space(c.code) ? c.length : 0;
 }
 
 size_t find_text(std::string_view text, std::string_view pattern, size_t from) {
@@ -37,12 +43,6 @@ std::vector<uint32_t> char_starts(std::string_view text, Budget& budget) {
 namespace {
 
 constexpr size_t kMaxStripCharacters = 1024;
-
-// Bytes of white space at `pos`, 0 for none.
-size_t space_at(std::string_view text, size_t pos) {
-  const Utf8Result c = decode_utf8(text.substr(pos, 4));
-  return c.kind == Utf8Kind::Complete && is_space(c.code) ? c.length : 0;
-}
 
 class Stripper {
  public:

@@ -13,7 +13,8 @@
 
 namespace strata::text::jinja {
 
-bool is_space(char32_t code);  // str.isspace of Python
+bool is_space(char32_t code);                        // str.isspace of Python
+size_t space_at(std::string_view text, size_t pos);  // bytes of the white space character at `pos`, 0 for none
 size_t char_count(std::string_view text);
 size_t char_length(std::string_view text, size_t pos);              // bytes of the character at `pos`
 std::vector<uint32_t> char_starts(std::string_view text, Budget&);  // and the end of the text

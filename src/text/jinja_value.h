@@ -67,7 +67,7 @@ class MapObject;
 struct NamespaceObject;
 struct LoopObject;
 struct MethodObject;
-struct Macro;                // of the syntax tree, which outlives every rendering
+struct Macro;  // of the syntax tree, which outlives every rendering
 enum class Function : uint8_t { Namespace, Range, RaiseException, StrftimeNow };
 
 constexpr size_t kMaxDepth = 200;  // of lists and mappings inside each other: destructors recurse
@@ -86,13 +86,13 @@ class Value {
     Map,
     Namespace,
     Loop,
-    Method,    // a method of a value, not called yet
+    Method,  // a method of a value, not called yet
     Macro,
     Function,
   };
 
-  Value() = default;                                 // undefined
-  static Value undefined(std::string what);          // "'x' is undefined"
+  Value() = default;                         // undefined
+  static Value undefined(std::string what);  // "'x' is undefined"
   static Value none();
   static Value boolean(bool value);
   static Value integer(int64_t value);
@@ -134,7 +134,7 @@ class Value {
   // The string itself when nobody else holds it: `a + b + c` then appends in place.
   StringObject* unshared_string();
 
-  size_t depth() const { return depth_; }               // 0 for what holds no values
+  size_t depth() const { return depth_; }              // 0 for what holds no values
   bool holds_reference() const { return reference_; }  // a namespace or loop is in it: it could close a circle
   bool same_object(const Value& other) const { return object_ == other.object_; }
 

@@ -23,13 +23,30 @@ class JsonScanner {
     Bad,         // no JSON text begins like this, or it nests too deep; the scanner is of no use any more
   };
   Step push(char c);
-  bool complete() const;                          // a whole value has been pushed
+  bool complete() const;                         // a whole value has been pushed
   size_t depth() const { return open_.size(); }  // objects and arrays around the next byte
 
  private:
   enum class State : uint8_t {
-    Value, ObjectStart, Key, Colon, ArrayStart, Next, End, String, Escape, Hex, Literal,
-    Minus, Zero, Integer, Dot, Fraction, Exponent, ExponentSign, ExponentDigits,
+    Value,
+    ObjectStart,
+    Key,
+    Colon,
+    ArrayStart,
+    Next,
+    End,
+    String,
+    Escape,
+    Hex,
+    Literal,
+    Minus,
+    Zero,
+    Integer,
+    Dot,
+    Fraction,
+    Exponent,
+    ExponentSign,
+    ExponentDigits,
   };
   Step value(char c);
   Step after_value(char c);
@@ -49,6 +66,6 @@ class JsonScanner {
 bool is_json(std::string_view text);  // a whole JSON text in valid UTF-8, white space around it allowed
 
 void append_json_escaped(std::string& out, std::string_view text);  // without quotes; `text` is valid UTF-8
-std::string json_unescaped(std::string_view text);                  // of what stands between the quotes of a valid string
+std::string json_unescaped(std::string_view text);  // of what stands between the quotes of a valid string
 
 }  // namespace strata::text

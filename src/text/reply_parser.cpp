@@ -67,7 +67,8 @@ ReplyParser::Impl::Impl(ReplyOptions given) : options(std::move(given)) {
     static_cast<void>(thinking_tags.add(kCall, 1));
     static_cast<void>(content_tags.add(kCall, 0));
     for (const ToolSchema& tool : options.tools) {
-      if (tool.name.empty() || tool.name.size() > kMaxName || tool.name.find_first_of("<>\n") != std::string::npos) continue;
+      if (tool.name.empty() || tool.name.size() > kMaxName || tool.name.find_first_of("<>\n") != std::string::npos)
+        continue;
       if (!content_tags.add("<function=" + tool.name + ">", static_cast<int32_t>(functions.size()))) break;
       functions.push_back(tool.name);
     }
@@ -197,9 +198,7 @@ void ReplyParser::Impl::call(char c) {
       ++complete;
       parser.reset();
       return enter_text(State::AfterCall, false);
-    case CallParser::Status::Failed:
-      fail_call("malformed");
-      return enter_text(State::Content, false);
+    case CallParser::Status::Failed: fail_call("malformed"); return enter_text(State::Content, false);
     case CallParser::Status::NotACall: break;
   }
   const std::string rest = parser->rest();
@@ -268,9 +267,7 @@ bool ReplyParser::in_thinking() const {
   const bool undecided = impl_->state == Impl::State::Start && impl_->options.starts_in_thinking;
   return undecided || impl_->state == Impl::State::Thinking;
 }
-bool ReplyParser::in_content() const {
-  return !in_thinking() && impl_->state != Impl::State::Call;
-}
+bool ReplyParser::in_content() const { return !in_thinking() && impl_->state != Impl::State::Call; }
 
 ParsedReply parse_reply(std::string_view text, const ReplyOptions& options) {
   ReplyParser parser(options);

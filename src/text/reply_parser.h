@@ -70,9 +70,9 @@ class ReplyParser {
   std::vector<ReplyEvent> push(std::string_view bytes);
   std::vector<ReplyEvent> finish();
 
-  int32_t calls() const;      // complete ones
-  bool in_thinking() const;   // after finish(): the reply ended inside its thoughts
-  bool in_content() const;    // stop strings count only here
+  int32_t calls() const;     // complete ones
+  bool in_thinking() const;  // after finish(): the reply ended inside its thoughts
+  bool in_content() const;   // stop strings count only here
 
  private:
   struct Impl;
@@ -86,7 +86,7 @@ struct ParsedCall {
 };
 struct ParsedReply {
   std::string reasoning, content;
-  std::vector<ParsedCall> calls;     // complete ones
+  std::vector<ParsedCall> calls;      // complete ones
   std::vector<std::string> failures;  // one line for each call that failed
   bool ended_in_thinking = false;
 };

@@ -22,7 +22,7 @@ struct TemplateLimits {
   size_t nesting = 200;         // of blocks, of expressions, of values
   size_t recursion = 200;       // of macros
   size_t range_items = 100'000;
-  size_t string_bytes = size_t{16} << 20;  // of any one string
+  size_t string_bytes = size_t{16} << 20;   // of any one string
   size_t memory_bytes = size_t{256} << 20;  // of all values alive
   double seconds = 5;
 };

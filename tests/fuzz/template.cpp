@@ -17,7 +17,8 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-constexpr std::string_view kContext = R"({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"},
+constexpr std::string_view kContext =
+    R"({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"},
   {"role": "assistant", "content": "a", "tool_calls": [{"function": {"name": "f", "arguments": {"x": [1, 2.5, null]}}}]}],
   "tools": [{"type": "function", "function": {"name": "f"}}], "add_generation_prompt": true, "n": 3, "s": "a,b"})";
 

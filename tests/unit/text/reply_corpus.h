@@ -42,7 +42,8 @@ inline std::vector<std::string> reply_corpus() {
       open + parameter("city", "\"quoted\" \\ \t \x01 <b>") + close,
       open + parameter("city", "\u00E9\u4E2D\U0001F642 \xFF\xE2\x82") + close,
       open + parameter("days", "many") + parameter("exact", "True") + parameter("exact", "false") + close,
-      open + parameter("note", "null") + parameter("note", "12") + parameter("note", "\"q\"") + parameter("note", "text") + close,
+      open + parameter("note", "null") + parameter("note", "12") + parameter("note", "\"q\"") +
+          parameter("note", "text") + close,
       open + parameter("tags", "[1, \"a\",\n {\"b\": null}]") + parameter("tags", "[1,") + close,
       open + parameter("extra", "{\"a\": 1}") + parameter("extra", "{broken") + parameter("unknown", "5") + close,
       open + parameter("mode", "a") + parameter("mode", "1") + parameter("mode", "true") + close,
@@ -69,8 +70,10 @@ inline std::vector<std::string> reply_corpus() {
       "<function=unknown>\n" + parameter("city", "Oslo") + "</function>",
       "<function=weath",
       "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\", \"days\": 3}}\n</tool_call>",
-      "<tool_call>{\"arguments\": {\"a\": [1, {\"b\": \"}\"}], \"c\": \"</tool_call>\"}, \"name\": \"w\\u00e9\"}</tool_call>x",
-      "<tool_call>\n{\"name\": \"stop\"}\n</tool_call>\n<tool_call>\n{\"name\": \"stop\", \"arguments\": {}}\n</tool_call>",
+      "<tool_call>{\"arguments\": {\"a\": [1, {\"b\": \"}\"}], \"c\": \"</tool_call>\"}, \"name\": "
+      "\"w\\u00e9\"}</tool_call>x",
+      "<tool_call>\n{\"name\": \"stop\"}\n</tool_call>\n<tool_call>\n{\"name\": \"stop\", \"arguments\": "
+      "{}}\n</tool_call>",
       "<tool_call>{\"name\": \"weather\", \"arguments\": \"{\\\"city\\\": \\\"\\ud83d\\ude42\\\"}\"}</tool_call>",
       "<tool_call>{\"name\": \"weather\", \"arguments\": \"\", \"x\": [1, 2.5e3, true]}</tool_call>",
       "<tool_call>{\"name\": \"weather\", \"arguments\": \"no object\"}</tool_call>after",

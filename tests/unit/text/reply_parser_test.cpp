@@ -54,7 +54,8 @@ Events events_of(const std::vector<std::string>& pieces, const ReplyOptions& o) 
   return joined(events, o.reasoning == ReasoningFormat::Both);
 }
 
-ParsedReply parse(const std::string& text, bool in_thinking = false, ReasoningFormat format = ReasoningFormat::Separate) {
+ParsedReply parse(const std::string& text, bool in_thinking = false,
+                  ReasoningFormat format = ReasoningFormat::Separate) {
   return parse_reply(text, options(in_thinking, format));
 }
 
@@ -167,10 +168,10 @@ TEST(ReplyParser, TypesComeFromTheSchema) {
 
 TEST(ReplyParser, MalformedParametersAreDropped) {
   const std::string good = "<parameter=city>\nOslo\n</parameter>\n";
-  for (const std::string& bad : {std::string("<parameter=\nx\n</parameter>\n"),
-                                 std::string("<parameter=tags: [1, 2]\n</parameter>\n"),
-                                 std::string("<parameter=note=\nx\n</parameter>\n"), std::string("<parameter=>\nx\n"),
-                                 std::string("junk\n"), "<parameter=" + std::string(300, 'x') + ">\ny\n</parameter>\n"}) {
+  for (const std::string& bad :
+       {std::string("<parameter=\nx\n</parameter>\n"), std::string("<parameter=tags: [1, 2]\n</parameter>\n"),
+        std::string("<parameter=note=\nx\n</parameter>\n"), std::string("<parameter=>\nx\n"), std::string("junk\n"),
+        "<parameter=" + std::string(300, 'x') + ">\ny\n</parameter>\n"}) {
     EXPECT_EQ(arguments_of(bad + good), R"({"city": "Oslo"})") << bad;
     EXPECT_EQ(arguments_of(good + bad), R"({"city": "Oslo"})") << bad;
   }
@@ -189,7 +190,8 @@ TEST(ReplyParser, ACallWithoutItsOpeningTag) {
 }
 
 TEST(ReplyParser, UnknownFunctionsAreKept) {
-  const ParsedReply r = parse("<tool_call>\n<function=other>\n<parameter=x>\n[1]\n</parameter>\n</function>\n</tool_call>");
+  const ParsedReply r =
+      parse("<tool_call>\n<function=other>\n<parameter=x>\n[1]\n</parameter>\n</function>\n</tool_call>");
   EXPECT_EQ(r.calls, (std::vector<ParsedCall>{{"other", R"({"x": [1]})"}}));
 }
 
@@ -207,10 +209,12 @@ TEST(ReplyParser, JsonCalls) {
 }
 
 TEST(ReplyParser, MalformedJsonCallsBecomeContent) {
-  for (const char* object : {R"({"name": 1, "arguments": {}})", R"({"arguments": {}})", R"({"name": "f", "arguments": 1})",
-                             R"({"name": "f", "arguments": "x"})", R"({"name": "f", "name": "g"})", R"({"name": ""})",
-                             R"({"name": "f", "arguments": {"a": 1})", R"({"name": "f", "arguments": {"a": "x}}
-)", R"({name: "f"})"}) {
+  for (const char* object :
+       {R"({"name": 1, "arguments": {}})", R"({"arguments": {}})", R"({"name": "f", "arguments": 1})",
+        R"({"name": "f", "arguments": "x"})", R"({"name": "f", "name": "g"})", R"({"name": ""})",
+        R"({"name": "f", "arguments": {"a": 1})", R"({"name": "f", "arguments": {"a": "x}}
+)",
+        R"({name: "f"})"}) {
     const std::string raw = "<tool_call>" + std::string(object) + "</tool_call>";
     const ParsedReply r = parse("a " + raw + " b<tool_call>{\"name\": \"stop\"}</tool_call>");
     EXPECT_EQ(r.content, "a" + raw + " b") << object;
@@ -315,10 +319,39 @@ TEST(ReplyParser, ArgumentsAreAlwaysAPrefixOfJson) {
 }
 
 RC_GTEST_PROP(ReplyParser, AnyTextAnyCut, ()) {
-  static const std::vector<std::string> kParts = {
-      "<think>", "</think>", "<tool_call>", "</tool_call>", "<function=weather>", "<function=x>", "</function>", "<parameter=city>",
-      "<parameter=days>", "<parameter=", "</parameter>", "\n", "\n\n", " ", "{", "}", "\"name\": \"stop\"", "\"arguments\": {", "\"", ",",
-      "[", "]", ":", "1", "text", "\\", "\xF0\x9F", "\x99\x82", "<", ">", "=", "\\u00", "null"};
+  static const std::vector<std::string> kParts = {"<think>",
+                                                  "</think>",
+                                                  "<tool_call>",
+                                                  "</tool_call>",
+                                                  "<function=weather>",
+                                                  "<function=x>",
+                                                  "</function>",
+                                                  "<parameter=city>",
+                                                  "<parameter=days>",
+                                                  "<parameter=",
+                                                  "</parameter>",
+                                                  "\n",
+                                                  "\n\n",
+                                                  " ",
+                                                  "{",
+                                                  "}",
+                                                  "\"name\": \"stop\"",
+                                                  "\"arguments\": {",
+                                                  "\"",
+                                                  ",",
+                                                  "[",
+                                                  "]",
+                                                  ":",
+                                                  "1",
+                                                  "text",
+                                                  "\\",
+                                                  "\xF0\x9F",
+                                                  "\x99\x82",
+                                                  "<",
+                                                  ">",
+                                                  "=",
+                                                  "\\u00",
+                                                  "null"};
   const auto picks = *rc::gen::container<std::vector<size_t>>(rc::gen::inRange<size_t>(0, kParts.size()));
   const bool in_thinking = *rc::gen::arbitrary<bool>();
   const auto format = *rc::gen::element(ReasoningFormat::Separate, ReasoningFormat::None, ReasoningFormat::Both);

@@ -44,8 +44,10 @@ std::vector<Hostile> hostile_templates() {
       {doubling + "{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s | tojson }}", "'string bytes' of 16777216"},
       {doubling + "{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s == ns.s }}", "'steps' of 10000000"},
       {"{% set ns = namespace(s=[1]) %}{% for i in range(100) %}{% set ns.s = ns.s + ns.s %}{% endfor %}", "limit '"},
-      {"{% set ns = namespace(s=[]) %}{% for i in range(1000) %}{% set ns.s = [ns.s] %}{% endfor %}", "'nesting' of 200"},
-      {"{% set ns = namespace(s={}) %}{% for i in range(1000) %}{% set ns.s = {'a': ns.s} %}{% endfor %}", "'nesting' of 200"},
+      {"{% set ns = namespace(s=[]) %}{% for i in range(1000) %}{% set ns.s = [ns.s] %}{% endfor %}",
+       "'nesting' of 200"},
+      {"{% set ns = namespace(s={}) %}{% for i in range(1000) %}{% set ns.s = {'a': ns.s} %}{% endfor %}",
+       "'nesting' of 200"},
       {"{{ 'x' * 1000000000 }}", "'string bytes' of 16777216"},
       {"{{ 9223372036854775807 * 'xy' }}", "'string bytes' of 16777216"},
       {"{{ [1] * 1000000000 }}", "'range items' of 100000"},
@@ -68,13 +70,17 @@ std::vector<Hostile> hostile_templates() {
       {"{{ 1e300 | int }}", "limit of 64 bits for integers"},
       {"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "'recursion' of 200"},
       {"{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}{{ a() }}{% endmacro %}{{ a() }}", "'recursion' of 200"},
-      {"{% macro m() %}" + repeated("{% if true %}", 150) + "{{ m() }}" + repeated("{% endif %}", 150) + "{% endmacro %}{{ m() }}",
+      {"{% macro m() %}" + repeated("{% if true %}", 150) + "{{ m() }}" + repeated("{% endif %}", 150) +
+           "{% endmacro %}{{ m() }}",
        "'recursion' of 200"},
       {"{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}", "'recursion' of 200"},
-      {"{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(100) }}", "'steps' of 10000000"},
+      {"{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(100) }}",
+       "'steps' of 10000000"},
       {"{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}", "'steps' of 10000000"},
-      {"{% for a in range(100000) %}{% for b in range(100000) %}xxxxxxxxxxxxxxxx{% endfor %}{% endfor %}", "'output bytes' of 16777216"},
-      {"{% macro m() %}{% for a in range(100000) %}{{ 'x' * 1000 }}{% endfor %}{% endmacro %}{{ m() | length }}", "'string bytes' of 16777216"},
+      {"{% for a in range(100000) %}{% for b in range(100000) %}xxxxxxxxxxxxxxxx{% endfor %}{% endfor %}",
+       "'output bytes' of 16777216"},
+      {"{% macro m() %}{% for a in range(100000) %}{{ 'x' * 1000 }}{% endfor %}{% endmacro %}{{ m() | length }}",
+       "'string bytes' of 16777216"},
       {repeated("(", 100'000), "no error, 100000 bytes"},
       {"{{ " + repeated("(", 100'000), "'nesting'"},
       {"{{ " + repeated("(", 250) + "1" + repeated(")", 250) + " }}", "'nesting' of 200"},
@@ -95,7 +101,8 @@ std::vector<Hostile> hostile_templates() {
       {repeated("{#", 500'000), "not closed"},
       {"{{ '" + std::string(1'000'000, '\\'), "not closed"},
       {"{% set ns = namespace() %}{% set ns.self = ns %}", "a namespace cannot hold a namespace"},
-      {"{% set ns = namespace() %}{% for x in [ns] %}{% set ns.l = [loop] %}{% endfor %}", "a namespace cannot hold a namespace or a loop"},
+      {"{% set ns = namespace() %}{% for x in [ns] %}{% set ns.l = [loop] %}{% endfor %}",
+       "a namespace cannot hold a namespace or a loop"},
       {"{% set ns = namespace() %}{{ namespace(x=[{'a': ns}]) }}", "a namespace cannot hold a namespace or a loop"},
       {"{{ strftime_now('%B' * 4000000) }}", "limit '"},
       {"{{ strftime_now('%999999999d') }}", "'%9' is not supported"},
@@ -106,14 +113,16 @@ std::vector<Hostile> hostile_templates() {
 }
 
 TEST(TemplateLimits, HostileTemplatesEndSoonWithAClearError) {
+  TemplateLimits limits;
+  limits.seconds = 60;  // so that with sanitizers too the other limits are met first
   for (const Hostile& hostile : hostile_templates()) {
     const auto started = std::chrono::steady_clock::now();
-    const std::string got = outcome(hostile.source);
+    const std::string got = outcome(hostile.source, limits);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     EXPECT_NE(got.find(hostile.limit), std::string::npos) << hostile.source.substr(0, 200) << "\n" << got;
     EXPECT_EQ(got.find('\n'), std::string::npos) << got;
-    // Each takes under 0.5 s here; the rest is for sanitizers and busy machines. The engine's own limit is 5 s.
-    EXPECT_LT(seconds, 5) << hostile.source.substr(0, 200);
+    // Each takes under 0.2 s in a release build; the rest is for sanitizers and busy machines.
+    EXPECT_LT(seconds, 30) << hostile.source.substr(0, 200);
   }
 }
 
@@ -168,7 +177,8 @@ TEST(TemplateLimits, LegitimateDepthIsFine) {
 TEST(TemplateLimits, LongConversationsAreFine) {
   std::string messages = "[";
   for (int i = 0; i < 400; ++i) {
-    messages += (i == 0 ? "" : ",") + std::string("{\"role\": \"user\", \"content\": \"") + std::string(10'000, 'x') + "\"}";
+    messages +=
+        (i == 0 ? "" : ",") + std::string("{\"role\": \"user\", \"content\": \"") + std::string(10'000, 'x') + "\"}";
   }
   const std::string source =
       "{% for m in messages %}{% set c = m.content.split('</think>')[-1].lstrip('\\n') | trim %}"

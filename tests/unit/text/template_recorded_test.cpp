@@ -75,8 +75,13 @@ TEST_F(RecordedTemplates, Conversations) {
   size_t checked = 0;
   for (const auto& [name, results] : recorded.items()) {
     const bool llama = name == "llama3", hermes = name == "hermes";
-    const ChatTemplate chat(template_file(name + ".jinja"), llama ? "<|begin_of_text|>" : hermes ? "<s>" : "",
-                            llama ? "<|eot_id|>" : hermes ? "</s>" : "");
+    const ChatTemplate chat(template_file(name + ".jinja"),
+                            llama    ? "<|begin_of_text|>"
+                            : hermes ? "<s>"
+                                     : "",
+                            llama    ? "<|eot_id|>"
+                            : hermes ? "</s>"
+                                     : "");
     for (const auto& [conversation, result] : results.items()) {
       const ChatRequest request = request_of(conversations[conversation]);
       const auto render = [&] { return chat.render(request, kRecordedAt).text.bytes; };

@@ -48,14 +48,16 @@ TEST(Template, Expressions) {
   EXPECT_EQ(render("{{ 'a' ~ 1 ~ none }} {{ 'a' 'b' }} {{ 'ab' * 2 }} {{ [1] + [2] }}"), "a1None ab abab [1, 2]");
   EXPECT_EQ(render("{{ 1 < 2 < 3 }} {{ 'a' in 'cat' }} {{ 3 not in [1, 2] }} {{ 1 == 1.0 }}"), "True True True True");
   EXPECT_EQ(render("{{ 0 or 'x' }} {{ '' and 1 }} {{ not [] }} {{ 'y' if 1 else 'n' }}"), "x  True y");
-  EXPECT_EQ(render("{{ 'hello'[1:3] }} {{ 'hello'[::-1] }} {{ [1, 2, 3][-1] }} {{ [1, 2, 3][1:] }}"), "el olleh 3 [2, 3]");
+  EXPECT_EQ(render("{{ 'hello'[1:3] }} {{ 'hello'[::-1] }} {{ [1, 2, 3][-1] }} {{ [1, 2, 3][1:] }}"),
+            "el olleh 3 [2, 3]");
   EXPECT_EQ(render("{{ '\\u00e9\\u4e2d'[1] }} {{ '\\u00e9\\u4e2d' | length }}"), "\u4e2d 2");
 }
 
 TEST(Template, Loops) {
-  EXPECT_EQ(render("{% for x in [5, 6] %}{{ loop.index }}{{ loop.index0 }}{{ loop.first }}{{ loop.last }}{{ loop.length }} "
-                   "{% endfor %}"),
-            "10TrueFalse2 21FalseTrue2 ");
+  EXPECT_EQ(
+      render("{% for x in [5, 6] %}{{ loop.index }}{{ loop.index0 }}{{ loop.first }}{{ loop.last }}{{ loop.length }} "
+             "{% endfor %}"),
+      "10TrueFalse2 21FalseTrue2 ");
   EXPECT_EQ(render("{% for x in [1, 2, 3] if x != 2 %}{{ loop.previtem }}<{{ x }}>{{ loop.nextitem }}{% endfor %}"),
             "<1>31<3>");
   EXPECT_EQ(render("{% for k, v in {'a': 1, 'b': 2}.items() %}{{ k }}{{ v }}{% endfor %}"), "a1b2");
@@ -64,9 +66,11 @@ TEST(Template, Loops) {
 
 TEST(Template, Scopes) {
   EXPECT_EQ(render("{% set x = 1 %}{% for i in [1, 2] %}{{ x }}{% set x = 9 %}{% endfor %}{{ x }}"), "111");
-  EXPECT_EQ(render("{% set ns = namespace(n=0) %}{% for i in [1, 2] %}{% set ns.n = ns.n + i %}{% endfor %}{{ ns.n }}"), "3");
-  EXPECT_EQ(render("{% macro m(a, b='d') %}{{ a }}{{ b }}{{ c }}{% endmacro %}{% set c = 5 %}{{ m(1) }} {{ m(1, b=2) }}"),
-            "1d5 125");
+  EXPECT_EQ(render("{% set ns = namespace(n=0) %}{% for i in [1, 2] %}{% set ns.n = ns.n + i %}{% endfor %}{{ ns.n }}"),
+            "3");
+  EXPECT_EQ(
+      render("{% macro m(a, b='d') %}{{ a }}{{ b }}{{ c }}{% endmacro %}{% set c = 5 %}{{ m(1) }} {{ m(1, b=2) }}"),
+      "1d5 125");
   EXPECT_EQ(render("{% macro f(n) %}{{ n }}{% if n %}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(3) }}"), "3210");
 }
 
@@ -82,8 +86,10 @@ TEST(Template, ErrorsNameConstructAndLine) {
   EXPECT_EQ(error_of("{{ x is odd }}"), "template line 1: the test 'odd' is not supported");
   EXPECT_EQ(error_of("{{ 'a'.title() }}"), "template line 1: the method 'title' of str is not supported");
   EXPECT_EQ(error_of("{{ [1].append(2) }}"), "template line 1: the method 'append' of list is not supported");
-  EXPECT_EQ(error_of("{% for x in [1] %}\n{{ loop.cycle('a') }}{% endfor %}"), "template line 2: 'loop.cycle' is not supported");
-  EXPECT_EQ(error_of("{% generation %}x{% endgeneration %}"), "template line 1: the statement 'generation' is not supported");
+  EXPECT_EQ(error_of("{% for x in [1] %}\n{{ loop.cycle('a') }}{% endfor %}"),
+            "template line 2: 'loop.cycle' is not supported");
+  EXPECT_EQ(error_of("{% generation %}x{% endgeneration %}"),
+            "template line 1: the statement 'generation' is not supported");
   EXPECT_EQ(error_of("{% raw %}x{% endraw %}"), "template line 1: the statement 'raw' is not supported");
   EXPECT_EQ(error_of("{% set x %}y{% endset %}"),
             "template line 1: 'set' with a block is not supported: write {% set name = value %}");
@@ -126,14 +132,16 @@ std::string marks(const MarkedText& text) {
   std::string shown;
   size_t pos = 0;
   for (const DataRange& range : text.data) {
-    shown += text.bytes.substr(pos, range.begin - pos) + "[" + text.bytes.substr(range.begin, range.end - range.begin) + "]";
+    shown +=
+        text.bytes.substr(pos, range.begin - pos) + "[" + text.bytes.substr(range.begin, range.end - range.begin) + "]";
     pos = range.end;
   }
   return shown + text.bytes.substr(pos);
 }
 
 std::string marked(std::string_view source) {
-  const Value context = jinja::parse_json(R"({"d": "Data x", "pad": " p ", "list": ["a", "b"], "map": {"k": "v"}, "n": 5})", "c");
+  const Value context =
+      jinja::parse_json(R"({"d": "Data x", "pad": " p ", "list": ["a", "b"], "map": {"k": "v"}, "n": 5})", "c");
   return marks(Template(source).render(context));
 }
 
@@ -149,8 +157,9 @@ TEST(Template, DataKeepsItsMark) {
   EXPECT_EQ(marked("{{ map | tojson }} {{ map }} {{ list }} {{ {'t': 's'} | tojson }}"),
             "{\"[k]\": \"[v]\"} {'[k]': '[v]'} ['[a]', '[b]'] {\"t\": \"s\"}");
   EXPECT_EQ(marked("{% macro m(x) %}<{{ x }}>{% endmacro %}{{ m(d) | upper }}{{ m('t') }}"), "<[DATA X]><t>");
-  EXPECT_EQ(marked("{% for k, v in map | items %}{{ k }}{{ v }}{% endfor %}{% for c in 'é' ~ d[:2] %}{{ c }}.{% endfor %}"),
-            "[kv]é.[D].[a].");
+  EXPECT_EQ(
+      marked("{% for k, v in map | items %}{{ k }}{{ v }}{% endfor %}{% for c in 'é' ~ d[:2] %}{{ c }}.{% endfor %}"),
+      "[kv]é.[D].[a].");
   EXPECT_EQ(marked("{{ d | string | safe | default('x') | list | first }}{{ d * 2 }}{{ [d, 't'] | sort | join }}"),
             "[DData xData xData x]t");
   EXPECT_EQ(marked("{% set ns = namespace(x=d) %}{% set ns.x = ns.x ~ '!' %}{{ ns.x }}"), "[Data x]!");
@@ -172,7 +181,8 @@ TEST(Template, MarkedTextParts) {
 }
 
 TEST(JinjaJson, ReadsValues) {
-  const Value v = jinja::parse_json(R"({"a": 1, "b": [1.5, "x", null, true], "a": 2, "big": 18446744073709551616, "u": 18446744073709551615})", "w");
+  const Value v = jinja::parse_json(
+      R"({"a": 1, "b": [1.5, "x", null, true], "a": 2, "big": 18446744073709551616, "u": 18446744073709551615})", "w");
   EXPECT_EQ(jinja::to_json(v, {}).bytes,
             R"({"a": 2, "b": [1.5, "x", null, true], "big": 18446744073709551616, "u": 18446744073709551615})");
   for (const char* bad : {"", "{", "[1,]", "{\"a\" 1}", "\"\\ud800\"", "\"\xFF\"", "nan", "1e999", "[1] 2"}) {
