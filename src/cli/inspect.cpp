@@ -64,6 +64,16 @@ void print_file(const Json& report) {
                mib(type["bytes"]), 100 * type["share"].get<double>());
 }
 
+// "system_role, thinking": what is true, or why the template cannot be used.
+std::string capability_text(const Json& capabilities) {
+  if (capabilities.contains("error")) return text_of(capabilities["error"]);
+  std::string text;
+  for (const auto& [name, value] : capabilities.items())
+    if (!value.is_boolean() || value.get<bool>())
+      text += (text.empty() ? "" : ", ") + name + (value.is_array() ? " " + value.dump() : "");
+  return text.empty() ? "messages alone" : text;
+}
+
 void print_tokenizer(const Json& report) {
   const Json &tokenizer = report["tokenizer"], &chat = report["chat_template"];
   fmt::print("\ntokenizer\n");
@@ -71,7 +81,7 @@ void print_tokenizer(const Json& report) {
   for (const auto& [key, value] : tokenizer.items())
     fmt::print("  {:<10} {}\n", key, value.is_object() ? fmt::format("{} {}", value["id"].dump(), text_of(value["text"])) : text_of(value));
   fmt::print("  {:<10} {}\n", "template", chat.is_null() ? "none" : fmt::format("{} bytes", chat["bytes"].get<uint64_t>()));
-  if (chat.contains("capabilities")) fmt::print("  {:<10} {}\n", "supports", chat["capabilities"].dump());
+  if (chat.contains("capabilities")) fmt::print("  {:<10} {}\n", "supports", capability_text(chat["capabilities"]));
 }
 
 void print_model(const Json& report) {
