@@ -27,7 +27,8 @@ class ThreadPool {
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Calls body(begin, end, share) once per non-empty share of [0, items); returns when all are done. Shares hold whole
-  // multiples of `grain` items (but the last) and are numbered below threads(). body must not throw. One caller at a time.
+  // multiples of `grain` items (but the last) and are numbered below threads(). body must not throw. One caller at a
+  // time.
   template <class Body>
   void run(int64_t items, int64_t grain, Body&& body) {
     using Plain = std::remove_reference_t<Body>;

@@ -1,4 +1,6 @@
 // strata chat: a conversation at the terminal.
+#include "runtime/chat.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -12,7 +14,6 @@
 #include "cli/commands.h"
 #include "cli/line_input.h"
 #include "cli/model_settings.h"
-#include "runtime/chat.h"
 
 namespace strata::cli {
 namespace {
@@ -100,10 +101,12 @@ class Chat {
     if (result.reason == FinishReason::Interrupted) context_.interrupted = false;  // Ctrl-C ended this reply alone
     if (reply.parts.ended_in_thinking) context_.log.warn("the reply ended inside its thoughts");
     for (const std::string& failure : reply.parts.failures) context_.log.warn("a tool call failed: " + failure);
-    if (result.reason == FinishReason::Length) context_.log.warn("the reply was cut: its length or the context is used up");
-    const double rate = result.output_seconds > 0 ? static_cast<double>(result.tokens.size()) / result.output_seconds : 0;
-    context_.log.debug(fmt::format("prompt {} tokens in {:.2f} s, reply {} tokens at {:.1f} tokens/s", reply.prompt_tokens,
-                                   result.prompt_seconds, result.tokens.size(), rate));
+    if (result.reason == FinishReason::Length)
+      context_.log.warn("the reply was cut: its length or the context is used up");
+    const double rate =
+        result.output_seconds > 0 ? static_cast<double>(result.tokens.size()) / result.output_seconds : 0;
+    context_.log.debug(fmt::format("prompt {} tokens in {:.2f} s, reply {} tokens at {:.1f} tokens/s",
+                                   reply.prompt_tokens, result.prompt_seconds, result.tokens.size(), rate));
   }
 
   void reset() {

@@ -20,7 +20,8 @@ struct CommandContext {
   Settings& settings;
   Log& log;
   const std::vector<std::string>& arguments;  // what is neither an option nor the value of one
-  std::atomic<bool>& interrupted;       // set by Ctrl-C: stop soon and throw Error{Interrupted}, or handle it and clear the flag
+  std::atomic<bool>&
+      interrupted;  // set by Ctrl-C: stop soon and throw Error{Interrupted}, or handle it and clear the flag
   const Program& program;
 };
 

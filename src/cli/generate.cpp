@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -157,7 +157,8 @@ std::optional<text::Grammar> read_grammar(const Settings& settings) {
   std::optional<text::Grammar> grammar;
   for (const char* name : {"grammar", "grammar_file", "json_schema", "json_schema_file"}) {
     if (settings.origin(name) == SettingOrigin::Default) continue;
-    if (grammar) throw Error(ErrorKind::Usage, "give one of --grammar, --grammar-file, --json-schema and --json-schema-file");
+    if (grammar)
+      throw Error(ErrorKind::Usage, "give one of --grammar, --grammar-file, --json-schema and --json-schema-file");
     const std::string& value = settings.get_text(name);
     const std::string text = std::string_view(name).ends_with("_file") ? read_file(value, kMaxGrammarBytes) : value;
     grammar = name[0] == 'g' ? text::Grammar::from_gbnf(text) : text::Grammar::from_json_schema(text);
@@ -181,9 +182,11 @@ std::string arms_text(const Queue& queue) {
   std::map<std::string, std::string> operators_of;
   for (const ArmChoice& choice : queue.arms())
     if (!choice.ran.empty()) operators_of[choice.ran] += (operators_of[choice.ran].empty() ? "" : " ") + choice.op;
-  if (operators_of.size() == 1) return fmt::format("{} ({} operators)", operators_of.begin()->first, queue.arms().size());
+  if (operators_of.size() == 1)
+    return fmt::format("{} ({} operators)", operators_of.begin()->first, queue.arms().size());
   std::string text;
-  for (const auto& [arm, operators] : operators_of) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", arm, operators);
+  for (const auto& [arm, operators] : operators_of)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", arm, operators);
   return text;
 }
 
@@ -194,7 +197,8 @@ void print_summary(const GenerateResult& result, size_t prompt_tokens, const Eng
              rate(outputs - 1, result.output_seconds), to_string(result.reason));
   fmt::print(stderr, "peak memory: {:.1f} MiB (model file {:.1f} MiB) | threads: {} | arms: {}\n",
              static_cast<double>(peak_resident_bytes()) / 1048576,
-             static_cast<double>(engine.model().file().file_bytes()) / 1048576, queue.pool().threads(), arms_text(queue));
+             static_cast<double>(engine.model().file().file_bytes()) / 1048576, queue.pool().threads(),
+             arms_text(queue));
 }
 
 nlohmann::ordered_json json_result(const GenerateResult& result, const std::string& text, size_t prompt_tokens,
@@ -223,7 +227,10 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
 class Generate {
  public:
   Generate(CommandContext& context, std::optional<text::Grammar> grammar)
-      : context_(context), settings_(context.settings), json_(settings_.get_bool("json")), start_(Clock::now()),
+      : context_(context),
+        settings_(context.settings),
+        json_(settings_.get_bool("json")),
+        start_(Clock::now()),
         engine_(engine_options(settings_), context.log) {
     load_seconds_ = std::chrono::duration<double>(Clock::now() - start_).count();
     request_.max_tokens = settings_.get_int("predict");
@@ -257,7 +264,8 @@ class Generate {
     };
     if (settings_.get_bool("echo") && !json_) print(prompt);
     const GenerateResult result = engine_.generate(request_, callbacks);
-    return finish(result, request_.prompt.size(), json_result(result, text, request_.prompt.size(), load_seconds_, engine_));
+    return finish(result, request_.prompt.size(),
+                  json_result(result, text, request_.prompt.size(), load_seconds_, engine_));
   }
 
   int run_chat() {

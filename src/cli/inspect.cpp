@@ -41,8 +41,8 @@ std::string text_of(const Json& value) {
 // Runs of equal layers are one line.
 void print_layers(const Json& layers) {
   auto line = [](const Json& layer) {
-    return fmt::format("{} | {}{}{}", text_of(layer["mixer"]), text_of(layer["mlp"]), layer.contains("ngram") ? " | n-gram table" : "",
-                       layer.contains("mtp") ? " | MTP" : "");
+    return fmt::format("{} | {}{}{}", text_of(layer["mixer"]), text_of(layer["mlp"]),
+                       layer.contains("ngram") ? " | n-gram table" : "", layer.contains("mtp") ? " | MTP" : "");
   };
   for (size_t first = 0, last; first < layers.size(); first = last + 1) {
     const std::string text = line(layers[first]);
@@ -57,11 +57,12 @@ void print_file(const Json& report) {
   fmt::print("{}: {:.2f} MiB, {} tensors, {:.2f} M parameters, {:.3f} bits per weight\n", text_of(file["path"]),
              mib(file["bytes"]), file["tensors"].get<uint64_t>(), file["parameters"].get<double>() / 1e6,
              file["bits_per_weight"].get<double>());
-  if (file.contains("shards")) fmt::print("split into {} files, tensor bytes {}\n", file["shards"].size(), file["shards"].dump());
+  if (file.contains("shards"))
+    fmt::print("split into {} files, tensor bytes {}\n", file["shards"].size(), file["shards"].dump());
   fmt::print("\ntypes\n");
   for (const Json& type : report["types"])
-    fmt::print("  {:<8} {:>5} tensors {:>11.2f} MiB {:>6.2f} %\n", text_of(type["type"]), type["tensors"].get<uint64_t>(),
-               mib(type["bytes"]), 100 * type["share"].get<double>());
+    fmt::print("  {:<8} {:>5} tensors {:>11.2f} MiB {:>6.2f} %\n", text_of(type["type"]),
+               type["tensors"].get<uint64_t>(), mib(type["bytes"]), 100 * type["share"].get<double>());
 }
 
 // "system_role, thinking": what is true, or why the template cannot be used.
@@ -79,8 +80,10 @@ void print_tokenizer(const Json& report) {
   fmt::print("\ntokenizer\n");
   if (tokenizer.is_null()) fmt::print("  none: this file works with token ids only\n");
   for (const auto& [key, value] : tokenizer.items())
-    fmt::print("  {:<10} {}\n", key, value.is_object() ? fmt::format("{} {}", value["id"].dump(), text_of(value["text"])) : text_of(value));
-  fmt::print("  {:<10} {}\n", "template", chat.is_null() ? "none" : fmt::format("{} bytes", chat["bytes"].get<uint64_t>()));
+    fmt::print("  {:<10} {}\n", key,
+               value.is_object() ? fmt::format("{} {}", value["id"].dump(), text_of(value["text"])) : text_of(value));
+  fmt::print("  {:<10} {}\n", "template",
+             chat.is_null() ? "none" : fmt::format("{} bytes", chat["bytes"].get<uint64_t>()));
   if (chat.contains("capabilities")) fmt::print("  {:<10} {}\n", "supports", capability_text(chat["capabilities"]));
 }
 
@@ -93,11 +96,11 @@ void print_model(const Json& report) {
              report["model"]["vocabulary"].get<int64_t>(),
              report["model"]["tied_head"].get<bool>() ? "the embedding is the head" : "own head");
   print_layers(report["model"]["layers"]);
-  fmt::print("\nmemory (MiB)\n  {:>8} {:>11} {:>11} {:>11} {:>11} {:>11}\n", "context", "weights", "KV f32", "index", "fixed",
-             "total");
+  fmt::print("\nmemory (MiB)\n  {:>8} {:>11} {:>11} {:>11} {:>11} {:>11}\n", "context", "weights", "KV f32", "index",
+             "fixed", "total");
   for (const Json& row : report["memory"])
-    fmt::print("  {:>8} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f}\n", row["context"].get<int64_t>(), mib(row["weights"]),
-               mib(row["kv_f32"]), mib(row["index"]), mib(row["fixed"]), mib(row["total"]));
+    fmt::print("  {:>8} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f}\n", row["context"].get<int64_t>(),
+               mib(row["weights"]), mib(row["kv_f32"]), mib(row["index"]), mib(row["fixed"]), mib(row["total"]));
 }
 
 void print_lists(const Json& report) {
@@ -106,12 +109,13 @@ void print_lists(const Json& report) {
   if (!report.contains("tensor_list")) return;
   fmt::print("\ntensors\n");
   for (const Json& tensor : report["tensor_list"])
-    fmt::print("  {:<40} {:<8} {:<22} {:>10.3f} MiB\n", text_of(tensor["name"]), text_of(tensor["type"]), tensor["shape"].dump(),
-               mib(tensor["bytes"]));
+    fmt::print("  {:<40} {:<8} {:<22} {:>10.3f} MiB\n", text_of(tensor["name"]), text_of(tensor["type"]),
+               tensor["shape"].dump(), mib(tensor["bytes"]));
 }
 
 int run(CommandContext& context) {
-  const Json report = inspect_report(gguf::File::open(context.arguments.front()), context.settings.get_bool("inspect_tensors"));
+  const Json report =
+      inspect_report(gguf::File::open(context.arguments.front()), context.settings.get_bool("inspect_tensors"));
   if (context.settings.get_bool("json"))
     fmt::print("{}\n", report.dump(2));
   else

@@ -18,8 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using gguf::printable;
 
-constexpr size_t kShownItems = 6;       // of a long array
-constexpr size_t kWholeArray = 16;      // arrays up to this length are shown whole
+constexpr size_t kShownItems = 6;   // of a long array
+constexpr size_t kWholeArray = 16;  // arrays up to this length are shown whole
 constexpr size_t kShownCharacters = 120;
 
 // The number with the fewest digits that is this f32: 1e-06, not 9.999999974752427e-07.
@@ -71,7 +71,8 @@ Json types_json(const gguf::File& file) {
     bytes += tensor.bytes;
   }
   std::vector<std::pair<DType, std::pair<uint64_t, uint64_t>>> order(sums.begin(), sums.end());
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second.second > b.second.second; });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.second.second > b.second.second; });
   Json list = Json::array();
   const double all = static_cast<double>(std::max<uint64_t>(1, file.data_bytes()));
   for (const auto& [type, sum] : order)
@@ -106,7 +107,8 @@ Json file_json(const gguf::File& file) {
                  {"tensors", file.tensors().size()},
                  {"parameters", elements},
                  {"weight_bytes", file.data_bytes()},
-                 {"bits_per_weight", elements == 0 ? 0.0 : 8.0 * static_cast<double>(file.data_bytes()) / static_cast<double>(elements)}};
+                 {"bits_per_weight",
+                  elements == 0 ? 0.0 : 8.0 * static_cast<double>(file.data_bytes()) / static_cast<double>(elements)}};
   if (file.find("split.count") != nullptr) result["shards"] = per_shard;
   return result;
 }
@@ -117,8 +119,10 @@ Json tokenizer_json(const gguf::File& file) {
   Json result = Json::object();
   try {
     const text::Vocabulary vocabulary = read_vocabulary(file);
-    result = {{"model", printable(vocabulary.model)}, {"pre", printable(vocabulary.pre)},
-              {"tokens", vocabulary.tokens.size()}, {"merges", vocabulary.merges.size()}};
+    result = {{"model", printable(vocabulary.model)},
+              {"pre", printable(vocabulary.pre)},
+              {"tokens", vocabulary.tokens.size()},
+              {"merges", vocabulary.merges.size()}};
     auto add = [&](const char* name, const std::optional<uint64_t>& id) {
       if (id) result[name] = {{"id", *id}, {"text", printable(vocabulary.tokens[*id])}};
     };
@@ -147,18 +151,22 @@ std::string mixer_text(const ModelSpec& spec, const LayerSpec& layer) {
            (d.dv == d.dk ? "" : " x " + n(d.dv)) + ", convolution " + n(d.conv_width);
   }
   const AttentionSpec& a = layer.attention;
-  std::string text = layer.indexer.ratio > 0 ? "block-selected attention, " : a.gated ? "gated attention, " : "attention, ";
+  std::string text = layer.indexer.ratio > 0 ? "block-selected attention, "
+                     : a.gated               ? "gated attention, "
+                                             : "attention, ";
   text += n(a.heads) + " heads of " + n(a.head_dim) + ", " + n(a.kv_heads) + " for keys and values";
   const IndexerSpec& index = layer.indexer;
   if (index.ratio > 0)
-    text += ", index " + n(index.heads) + " x " + n(index.dim) + ", " + n(index.budget) + " tokens in blocks of " + n(index.ratio);
+    text += ", index " + n(index.heads) + " x " + n(index.dim) + ", " + n(index.budget) + " tokens in blocks of " +
+            n(index.ratio);
   return text;
 }
 
 std::string mlp_text(const ModelSpec& spec, const LayerSpec& layer) {
   if (layer.mlp == MlpKind::Dense) return "dense " + std::to_string(layer.inner);
   const ExpertsSpec& e = spec.experts;
-  std::string text = std::to_string(e.used) + " of " + std::to_string(e.count) + " experts of " + std::to_string(e.inner);
+  std::string text =
+      std::to_string(e.used) + " of " + std::to_string(e.count) + " experts of " + std::to_string(e.inner);
   return e.shared_inner == 0 ? text : text + ", shared " + std::to_string(e.shared_inner);
 }
 
@@ -199,8 +207,9 @@ void add_model(const gguf::File& file, Json& report) {
     const Model model = Model::load(file.path());
     const ModelSpec& spec = model.spec();
     report["runnable"] = true;
-    report["model"] = {{"summary", describe(spec)}, {"architecture", spec.arch}, {"context", spec.context},
-                       {"vocabulary", spec.vocabulary}, {"hidden", spec.hidden}, {"tied_head", model.weights().tied},
+    report["model"] = {{"summary", describe(spec)},  {"architecture", spec.arch},
+                       {"context", spec.context},    {"vocabulary", spec.vocabulary},
+                       {"hidden", spec.hidden},      {"tied_head", model.weights().tied},
                        {"layers", layers_json(spec)}};
     report["memory"] = memory_json(spec, file.data_bytes());
     const Json tokenizer = report["tokenizer"];  // a copy: report grows, which moves its values
@@ -225,8 +234,11 @@ nlohmann::ordered_json chat_template_capabilities(const std::string& source) {
   try {
     const text::ChatTemplate chat(source, "", "");
     const text::ChatCapabilities& can = chat.capabilities();
-    Json result = {{"system_role", can.system_role}, {"tools", can.tools},       {"tool_calls", can.tool_calls},
-                   {"thinking", can.thinking},       {"thinking_switch", can.thinking_switch}};
+    Json result = {{"system_role", can.system_role},
+                   {"tools", can.tools},
+                   {"tool_calls", can.tool_calls},
+                   {"thinking", can.thinking},
+                   {"thinking_switch", can.thinking_switch}};
     if (can.effort) result["reasoning_effort"] = can.efforts;
     return result;
   } catch (const Error& error) {

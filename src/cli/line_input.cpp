@@ -26,8 +26,7 @@ void check_length(size_t bytes) {
 }  // namespace
 
 struct LineInput::Editor {
-  explicit Editor(std::string& prompt)
-      : history(history_init()), line(el_init("strata", stdin, stdout, stderr)) {
+  explicit Editor(std::string& prompt) : history(history_init()), line(el_init("strata", stdin, stdout, stderr)) {
     if (history == nullptr || line == nullptr) throw Error(ErrorKind::Device, "cannot set up the terminal");
     HistEvent event;
     ::history(history, &event, H_SETSIZE, kHistorySize);

@@ -22,8 +22,7 @@ std::vector<std::span<const SettingSpec>> all_settings(const Program& program) {
   return groups;
 }
 
-int run_command(const CommandLine& line, Settings& settings, const Program& program,
-                std::atomic<bool>& interrupted) {
+int run_command(const CommandLine& line, Settings& settings, const Program& program, std::atomic<bool>& interrupted) {
   std::unique_ptr<std::FILE, CloseFile> log_file;
   if (const std::string& path = settings.get_text("log_file"); !path.empty()) {
     log_file.reset(std::fopen(path.c_str(), "ae"));

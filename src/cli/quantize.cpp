@@ -1,4 +1,6 @@
 // strata quantize: one GGUF file to another with other types.
+#include "gguf/quantize.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -6,7 +8,6 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
-#include "gguf/quantize.h"
 
 namespace strata::cli {
 namespace {
@@ -34,18 +35,20 @@ std::string shape_text(const gguf::TensorInfo& tensor) {
 }
 
 void print_table(const gguf::QuantizeReport& report, bool measured) {
-  fmt::print("{:<40} {:>20} {:<17} {:>9}{}\n", "tensor", "shape", "type", "MiB", measured ? "   rel. RMS  max error" : "");
+  fmt::print("{:<40} {:>20} {:<17} {:>9}{}\n", "tensor", "shape", "type", "MiB",
+             measured ? "   rel. RMS  max error" : "");
   for (const gguf::TensorReport& one : report.tensors) {
-    const std::string types =
-        one.encoded ? fmt::format("{} -> {}", to_string(one.source.type), to_string(one.type)) : std::string(to_string(one.type));
-    fmt::print("{:<40} {:>20} {:<17} {:>9.3f}", gguf::printable(one.source.name), shape_text(one.source), types, mib(one.bytes));
+    const std::string types = one.encoded ? fmt::format("{} -> {}", to_string(one.source.type), to_string(one.type))
+                                          : std::string(to_string(one.type));
+    fmt::print("{:<40} {:>20} {:<17} {:>9.3f}", gguf::printable(one.source.name), shape_text(one.source), types,
+               mib(one.bytes));
     if (measured && one.encoded) fmt::print("  {:>8.3f} %  {:>9.3e}", 100 * one.relative_rms, one.max_error);
     if (one.weighted) fmt::print("  importance");
     if (!one.note.empty()) fmt::print("  {}", one.note);
     fmt::print("\n");
   }
-  fmt::print("{} tensors, {:.2f} MiB -> {:.2f} MiB, {:.3f} bits per weight\n", report.tensors.size(), mib(report.source_bytes),
-             mib(report.bytes), report.bits_per_weight());
+  fmt::print("{} tensors, {:.2f} MiB -> {:.2f} MiB, {:.3f} bits per weight\n", report.tensors.size(),
+             mib(report.source_bytes), mib(report.bytes), report.bits_per_weight());
 }
 
 int run(CommandContext& context) {
@@ -53,7 +56,8 @@ int run(CommandContext& context) {
   const std::string &input = context.arguments[0], &output = context.arguments[1], &name = context.arguments[2];
   const auto scheme = gguf::quant_scheme(name);
   if (!scheme)
-    throw Error(ErrorKind::Usage, "cannot write the type '" + name + "'; possible are " + gguf::quant_scheme_names(), "TYPE");
+    throw Error(ErrorKind::Usage, "cannot write the type '" + name + "'; possible are " + gguf::quant_scheme_names(),
+                "TYPE");
   gguf::QuantizeOptions options;
   options.scheme = *scheme;
   options.importance = settings.get_text("importance");
@@ -78,16 +82,18 @@ int run(CommandContext& context) {
 }  // namespace
 
 Command quantize_command() {
-  return {.name = "quantize",
-          .summary = "Write a GGUF file with other tensor types.",
-          .own = kOwn,
-          .settings = {"threads"},
-          .positional = {.name = "IN OUT TYPE",
-                         .help = "the file to read, the file to write, and a type such as Q4_K or a mix such as Q4_K_M; any "
-                                 "other word lists them",
-                         .min = 3,
-                         .max = 3},
-          .run = run};
+  return {
+      .name = "quantize",
+      .summary = "Write a GGUF file with other tensor types.",
+      .own = kOwn,
+      .settings = {"threads"},
+      .positional = {.name = "IN OUT TYPE",
+                     .help =
+                         "the file to read, the file to write, and a type such as Q4_K or a mix such as Q4_K_M; any "
+                         "other word lists them",
+                     .min = 3,
+                     .max = 3},
+      .run = run};
 }
 
 }  // namespace strata::cli

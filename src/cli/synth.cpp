@@ -1,4 +1,6 @@
 // strata synth: a model of random weights.
+#include "model/synth.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,36 +10,82 @@
 #include "cli/commands.h"
 #include "cli/model_settings.h"
 #include "model/model.h"
-#include "model/synth.h"
 
 namespace strata::cli {
 namespace {
 
 constexpr SettingSpec number(std::string_view name, std::string_view flag, std::string_view help) {
-  return {.name = name, .flags = flag, .type = SettingType::Int, .default_text = "0", .min = 0, .max = 1 << 30,
-          .group = "Shape (0: as the named shape or the small default says)", .help = help, .persistent = false};
+  return {.name = name,
+          .flags = flag,
+          .type = SettingType::Int,
+          .default_text = "0",
+          .min = 0,
+          .max = 1 << 30,
+          .group = "Shape (0: as the named shape or the small default says)",
+          .help = help,
+          .persistent = false};
 }
 
 constexpr std::array kOwn{
-    SettingSpec{.name = "synth_out", .flags = "-o,--outfile", .type = SettingType::Path, .group = "Synth",
-                .help = "GGUF file to write", .persistent = false},
-    SettingSpec{.name = "synth_shape", .flags = "--shape", .group = "Synth",
-                .help = "qwen3-0.6b, qwen35-0.8b, qwen3-30b-a3b, qwen4exp-mini or qwen4exp-flash", .persistent = false},
-    SettingSpec{.name = "synth_arch", .flags = "--arch", .group = "Synth",
-                .help = "instead of a shape: llama, qwen3, qwen3moe, qwen3next, qwen35, qwen35moe or qwen4exp", .persistent = false},
-    SettingSpec{.name = "synth_quant", .flags = "--quant", .default_text = "Q8_0", .group = "Synth",
-                .help = "type or mix of the large tensors, as for strata quantize", .persistent = false},
-    SettingSpec{.name = "synth_seed", .flags = "-s,--seed", .type = SettingType::Int, .default_text = "1", .min = 0,
-                .max = 9007199254740992.0, .group = "Synth", .help = "the same seed gives the same file", .persistent = false},
-    SettingSpec{.name = "synth_tokenizer", .flags = "--tokenizer", .type = SettingType::Path, .group = "Synth",
-                .help = "GGUF file whose tokenizer is copied; not set: the default model's", .persistent = false},
-    SettingSpec{.name = "synth_mtp", .flags = "--mtp", .type = SettingType::Bool, .default_text = "false", .group = "Synth",
-                .help = "with an MTP block (hybrid architectures)", .persistent = false},
-    SettingSpec{.name = "synth_head", .flags = "--head", .type = SettingType::Choice, .default_text = "shape",
-                .choices = "shape|tied|own", .group = "Synth", .help = "the embedding is the head, or there is an own one",
+    SettingSpec{.name = "synth_out",
+                .flags = "-o,--outfile",
+                .type = SettingType::Path,
+                .group = "Synth",
+                .help = "GGUF file to write",
                 .persistent = false},
-    SettingSpec{.name = "synth_dry_run", .flags = "--dry-run", .type = SettingType::Bool, .default_text = "false",
-                .group = "Synth", .help = "print the size, write nothing", .persistent = false},
+    SettingSpec{.name = "synth_shape",
+                .flags = "--shape",
+                .group = "Synth",
+                .help = "qwen3-0.6b, qwen35-0.8b, qwen3-30b-a3b, qwen4exp-mini or qwen4exp-flash",
+                .persistent = false},
+    SettingSpec{.name = "synth_arch",
+                .flags = "--arch",
+                .group = "Synth",
+                .help = "instead of a shape: llama, qwen3, qwen3moe, qwen3next, qwen35, qwen35moe or qwen4exp",
+                .persistent = false},
+    SettingSpec{.name = "synth_quant",
+                .flags = "--quant",
+                .default_text = "Q8_0",
+                .group = "Synth",
+                .help = "type or mix of the large tensors, as for strata quantize",
+                .persistent = false},
+    SettingSpec{.name = "synth_seed",
+                .flags = "-s,--seed",
+                .type = SettingType::Int,
+                .default_text = "1",
+                .min = 0,
+                .max = 9007199254740992.0,
+                .group = "Synth",
+                .help = "the same seed gives the same file",
+                .persistent = false},
+    SettingSpec{.name = "synth_tokenizer",
+                .flags = "--tokenizer",
+                .type = SettingType::Path,
+                .group = "Synth",
+                .help = "GGUF file whose tokenizer is copied; not set: the default model's",
+                .persistent = false},
+    SettingSpec{.name = "synth_mtp",
+                .flags = "--mtp",
+                .type = SettingType::Bool,
+                .default_text = "false",
+                .group = "Synth",
+                .help = "with an MTP block (hybrid architectures)",
+                .persistent = false},
+    SettingSpec{.name = "synth_head",
+                .flags = "--head",
+                .type = SettingType::Choice,
+                .default_text = "shape",
+                .choices = "shape|tied|own",
+                .group = "Synth",
+                .help = "the embedding is the head, or there is an own one",
+                .persistent = false},
+    SettingSpec{.name = "synth_dry_run",
+                .flags = "--dry-run",
+                .type = SettingType::Bool,
+                .default_text = "false",
+                .group = "Synth",
+                .help = "print the size, write nothing",
+                .persistent = false},
     number("synth_layers", "--layers", "layers, without the MTP block"),
     number("synth_hidden", "--hidden", "width of the residual stream"),
     number("synth_ffn", "--ffn", "width of the dense MLP"),
@@ -70,18 +118,30 @@ struct Field {
 };
 
 constexpr Field kFields[] = {
-    {"synth_layers", &SynthShape::layers},          {"synth_hidden", &SynthShape::hidden},
-    {"synth_ffn", &SynthShape::inner},              {"synth_heads", &SynthShape::heads},
-    {"synth_kv_heads", &SynthShape::kv_heads},      {"synth_head_dim", &SynthShape::head_dim},
-    {"synth_context", &SynthShape::context},        {"synth_vocab", &SynthShape::vocabulary},
-    {"synth_experts", &SynthShape::experts},        {"synth_experts_used", &SynthShape::experts_used},
-    {"synth_expert_ffn", &SynthShape::expert_inner}, {"synth_shared_ffn", &SynthShape::shared_inner},
-    {"synth_interval", &SynthShape::interval},      {"synth_key_heads", &SynthShape::key_heads},
-    {"synth_value_heads", &SynthShape::value_heads}, {"synth_state_size", &SynthShape::state_size},
-    {"synth_streams", &SynthShape::streams},        {"synth_low_rank", &SynthShape::low_rank},
-    {"synth_index_heads", &SynthShape::index_heads}, {"synth_index_dim", &SynthShape::index_dim},
-    {"synth_index_budget", &SynthShape::index_budget}, {"synth_index_ratio", &SynthShape::index_ratio},
-    {"synth_ngram_heads", &SynthShape::ngram_heads}, {"synth_ngram_base", &SynthShape::ngram_base},
+    {"synth_layers", &SynthShape::layers},
+    {"synth_hidden", &SynthShape::hidden},
+    {"synth_ffn", &SynthShape::inner},
+    {"synth_heads", &SynthShape::heads},
+    {"synth_kv_heads", &SynthShape::kv_heads},
+    {"synth_head_dim", &SynthShape::head_dim},
+    {"synth_context", &SynthShape::context},
+    {"synth_vocab", &SynthShape::vocabulary},
+    {"synth_experts", &SynthShape::experts},
+    {"synth_experts_used", &SynthShape::experts_used},
+    {"synth_expert_ffn", &SynthShape::expert_inner},
+    {"synth_shared_ffn", &SynthShape::shared_inner},
+    {"synth_interval", &SynthShape::interval},
+    {"synth_key_heads", &SynthShape::key_heads},
+    {"synth_value_heads", &SynthShape::value_heads},
+    {"synth_state_size", &SynthShape::state_size},
+    {"synth_streams", &SynthShape::streams},
+    {"synth_low_rank", &SynthShape::low_rank},
+    {"synth_index_heads", &SynthShape::index_heads},
+    {"synth_index_dim", &SynthShape::index_dim},
+    {"synth_index_budget", &SynthShape::index_budget},
+    {"synth_index_ratio", &SynthShape::index_ratio},
+    {"synth_ngram_heads", &SynthShape::ngram_heads},
+    {"synth_ngram_base", &SynthShape::ngram_base},
 };
 
 SynthShape shape_of(const Settings& settings) {
@@ -115,7 +175,8 @@ int run(CommandContext& context) {
   const std::string &quant = settings.get_text("synth_quant"), &path = settings.get_text("synth_out");
   const auto scheme = gguf::quant_scheme(quant);
   if (!scheme)
-    throw Error(ErrorKind::Usage, "cannot write the type '" + quant + "'; possible are " + gguf::quant_scheme_names(), "--quant");
+    throw Error(ErrorKind::Usage, "cannot write the type '" + quant + "'; possible are " + gguf::quant_scheme_names(),
+                "--quant");
   options.scheme = *scheme;
   options.tokenizer = settings.get_text("synth_tokenizer");
   if (options.tokenizer.empty()) options.tokenizer = model_path(settings);

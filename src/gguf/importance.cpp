@@ -27,8 +27,8 @@ Importance::Importance(const std::string& path) : file_(File::open(path)) {
 const TensorInfo* Importance::real(const std::string& name) const {
   const TensorInfo* found = file_.find_tensor(name);
   if (found != nullptr && found->type != DType::F32)
-    throw Error(ErrorKind::Model, "tensor " + printable(name) + " is " + std::string(to_string(found->type)) + ", not F32",
-                file_.path());
+    throw Error(ErrorKind::Model,
+                "tensor " + printable(name) + " is " + std::string(to_string(found->type)) + ", not F32", file_.path());
   return found;
 }
 
@@ -40,8 +40,8 @@ std::vector<float> Importance::of(const TensorInfo& tensor) const {
   if (sums->ne[0] != columns || sums->elements() != columns * matrices ||
       (counts != nullptr && counts->elements() != matrices))
     throw Error(ErrorKind::Model,
-                "importance of " + printable(tensor.name) + " does not fit: " + std::to_string(columns) + " columns and " +
-                    std::to_string(matrices) + " matrices are expected",
+                "importance of " + printable(tensor.name) + " does not fit: " + std::to_string(columns) +
+                    " columns and " + std::to_string(matrices) + " matrices are expected",
                 file_.path());
   file_.check_sizes();
   std::vector<float> result(columns * matrices);

@@ -1,4 +1,5 @@
-// Block formats of GGUF files: decode and encode rows. Layouts: docs/formats.md (all byte offsets from the start of a block).
+// Block formats of GGUF files: decode and encode rows. Layouts: docs/formats.md (all byte offsets from the start of a
+// block).
 #pragma once
 
 #include <cstddef>

@@ -42,8 +42,8 @@ inline ScaleMin scale_min(const uint8_t* c, int s) {
   return {(c[s + 4] & 15) | (c[s - 4] >> 6) << 4, (c[s + 4] >> 4) | (c[s] >> 6) << 4};
 }
 
-// Levels of IQ4_NL and IQ4_XS; of MXFP4 and NVFP4: E2M1 doubled, so that every level is an integer (the scales carry the
-// missing half).
+// Levels of IQ4_NL and IQ4_XS; of MXFP4 and NVFP4: E2M1 doubled, so that every level is an integer (the scales carry
+// the missing half).
 inline constexpr float kIq4Levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 inline constexpr float kE2m1Levels[16] = {0, 1, 2, 3, 4, 6, 8, 12, -0.f, -1, -2, -3, -4, -6, -8, -12};
 

@@ -17,7 +17,7 @@ constexpr uint16_t kLargestFinite = 0x7bff;
 // bin of one half belongs to one level.
 struct Codebook {
   float lowest = 0, highest = 0;
-  std::array<float, 512> level{};   // of bin floor(2 v) + 256
+  std::array<float, 512> level{};  // of bin floor(2 v) + 256
   std::array<uint8_t, 512> index{};
 };
 
@@ -71,7 +71,8 @@ CodebookSums codebook_sums(const Codebook& book, const float* x, const float* we
 void codebook_indices(const Codebook& book, const float* x, float scale, uint8_t* packed) {
   const float inv = inverse(scale);
   for (int j = 0; j < 16; ++j)
-    packed[j] = static_cast<uint8_t>(book.index[bin_of(book, x[j] * inv)] | book.index[bin_of(book, x[j + 16] * inv)] << 4);
+    packed[j] =
+        static_cast<uint8_t>(book.index[bin_of(book, x[j] * inv)] | book.index[bin_of(book, x[j + 16] * inv)] << 4);
 }
 
 // Levels that the extreme is laid on, from stretched to clipping; the scale is negative where the signs differ.
@@ -117,8 +118,8 @@ void iq4_nl(const float* __restrict values, const float* __restrict importance, 
   codebook_indices(kIq4, x, f16_to_f32(d), block + 2);
 }
 
-// As in the K types: a free fit per group sets d, then integer scales near the free ones by the error that they leave. The
-// error is flat around its least: wider windows gain 0.2 %.
+// As in the K types: a free fit per group sets d, then integer scales near the free ones by the error that they leave.
+// The error is flat around its least: wider windows gain 0.2 %.
 constexpr int kNear = 1;
 
 void iq4_xs(const float* __restrict values, const float* __restrict importance, uint8_t* __restrict block) {

@@ -1,6 +1,6 @@
-// Encoders of Q3_K, Q4_K, Q5_K and Q6_K. Two stages: a free fit of each sub-block, which sets the f16 scales of the block; then,
-// with those rounded, integer scales near the free ones, chosen by the error that they leave, and the levels under
-// them.
+// Encoders of Q3_K, Q4_K, Q5_K and Q6_K. Two stages: a free fit of each sub-block, which sets the f16 scales of the
+// block; then, with those rounded, integer scales near the free ones, chosen by the error that they leave, and the
+// levels under them.
 #include <algorithm>
 #include <cmath>
 
@@ -13,8 +13,8 @@ namespace {
 constexpr int kBlock = 256;
 constexpr float kLargestF16 = 65504.f;
 // Integer scales up to this far from the free fit are tried. With 64 levels for 16 elements the error jumps with every
-// small change of the scale, and a wide window costs little next to the fit. Pairs of scale and min gain under 1 % from 2
-// with 16 levels, but 3 % with 32.
+// small change of the scale, and a wide window costs little next to the fit. Pairs of scale and min gain under 1 % from
+// 2 with 16 levels, but 3 % with 32.
 constexpr int kNearSymmetric = 8;
 constexpr int near_affine(int levels) { return levels > 15 ? 3 : 1; }
 

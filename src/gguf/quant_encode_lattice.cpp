@@ -1,5 +1,5 @@
-// Encoder of IQ3_S: groups of four magnitudes are rows of a grid of 512, signs are free, 32 elements share a 4-bit scale.
-// The nearest row is exact: all rows are searched, those that cannot win by one comparison for eight of them.
+// Encoder of IQ3_S: groups of four magnitudes are rows of a grid of 512, signs are free, 32 elements share a 4-bit
+// scale. The nearest row is exact: all rows are searched, those that cannot win by one comparison for eight of them.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -35,8 +35,7 @@ RowTable make_table() {
     table.first[head] = count;
     for (uint16_t index = 0; index < 512; ++index) {
       const auto& row = kIq3sGrid[index];
-      if (pair_of(row[0], row[1]) == head)
-        table.rows[count++] = {index, static_cast<uint8_t>(pair_of(row[2], row[3]))};
+      if (pair_of(row[0], row[1]) == head) table.rows[count++] = {index, static_cast<uint8_t>(pair_of(row[2], row[3]))};
     }
   }
   table.first[64] = count;
@@ -179,8 +178,6 @@ void iq3_s(const float* __restrict values, const float* __restrict importance, u
 
 }  // namespace
 
-Encoder lattice_encoder(DType type) {
-  return type == DType::IQ3_S ? weighted_blocks<iq3_s, kBlock, 110>() : Encoder{};
-}
+Encoder lattice_encoder(DType type) { return type == DType::IQ3_S ? weighted_blocks<iq3_s, kBlock, 110>() : Encoder{}; }
 
 }  // namespace strata::gguf

@@ -1,5 +1,5 @@
-// Random weights of any type that has an encoder, drawn as blocks rather than encoded: as fast as the disk. Element i of
-// tensor `key` is the same whatever is drawn around it, in whatever order.
+// Random weights of any type that has an encoder, drawn as blocks rather than encoded: as fast as the disk. Element i
+// of tensor `key` is the same whatever is drawn around it, in whatever order.
 #pragma once
 
 #include <cstdint>

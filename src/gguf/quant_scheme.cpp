@@ -107,8 +107,8 @@ std::string quant_scheme_names() {
 bool keeps_type(const TensorInfo& tensor) {
   const std::string_view name = tensor.name;
   if (hf::stays_f32(name, tensor.dims) || name.ends_with("norm.weight")) return true;
-  for (const std::string_view part : {".ffn_gate_inp", ".ssm_alpha", ".ssm_beta", ".ssm_ba", ".indexer.", "_inject.",
-                                      ".ple_norm_", ".ple_conv1d"})
+  for (const std::string_view part :
+       {".ffn_gate_inp", ".ssm_alpha", ".ssm_beta", ".ssm_ba", ".indexer.", "_inject.", ".ple_norm_", ".ple_conv1d"})
     if (name.find(part) != std::string_view::npos) return true;
   const DType type = tensor.type;
   return !info(type).quantised && type != DType::F32 && type != DType::F16 && type != DType::BF16;
@@ -144,7 +144,8 @@ std::vector<ChosenType> choose_types(std::span<const TensorInfo> tensors, const 
     }
     ChosenType one{fitting_type(wanted, tensor.ne[0]), false, {}};
     if (one.type != wanted)
-      one.note = "rows of " + std::to_string(tensor.ne[0]) + " are no whole blocks of " + std::string(to_string(wanted));
+      one.note =
+          "rows of " + std::to_string(tensor.ne[0]) + " are no whole blocks of " + std::string(to_string(wanted));
     if (tensor.name == kNgramTable && info(one.type).block_elements > 32) {
       one.note = "rows are read one by one: blocks of 32";
       one.type = fitting_type(smaller_blocks(one.type), tensor.ne[0]);

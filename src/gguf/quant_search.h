@@ -61,8 +61,8 @@ uint16_t cover_f16(float largest, float levels);
 // Weights of the squared error: 1 + |x| / rms(x). Large weights of a row matter more than their share of the error.
 void magnitude_weights(const float* x, int n, float* weights);
 
-// The weights of a sub-block: its importance relative to the largest, or magnitude_weights where there is none (null, or
-// nothing positive and finite among it).
+// The weights of a sub-block: its importance relative to the largest, or magnitude_weights where there is none (null,
+// or nothing positive and finite among it).
 void error_weights(const float* x, const float* importance, int n, float* weights);
 
 // x ≈ scale·q - min with q = 0..levels, scale >= 0, min >= 0.

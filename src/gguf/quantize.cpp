@@ -29,7 +29,8 @@ void warn(const QuantizeOptions& options, const std::string& message) {
 
 double bits(DType type) { return 8.0 * info(type).block_bytes / info(type).block_elements; }
 
-QuantizeReport make_plan(const File& file, const std::optional<Importance>& importance, const QuantizeOptions& options) {
+QuantizeReport make_plan(const File& file, const std::optional<Importance>& importance,
+                         const QuantizeOptions& options) {
   QuantizeReport report;
   const std::vector<ChosenType> chosen = choose_types(file.tensors(), options.scheme);
   size_t requantised = 0, weighted = 0;
@@ -53,7 +54,8 @@ QuantizeReport make_plan(const File& file, const std::optional<Importance>& impo
     report.tensors.push_back(std::move(one));
   }
   if (requantised > 0)
-    warn(options, std::to_string(requantised) + " tensors are quantised already: errors add up; start from F16 or BF16 if you can");
+    warn(options, std::to_string(requantised) +
+                      " tensors are quantised already: errors add up; start from F16 or BF16 if you can");
   if (importance && weighted == 0)
     throw Error(ErrorKind::Model, "has importance for none of the tensors that would use it", options.importance);
   return report;
@@ -103,11 +105,17 @@ class Stream {
  public:
   Stream(const File& file, const std::optional<Importance>& importance, const QuantizeOptions& options, Writer& writer,
          uint64_t total)
-      : file_(file), importance_(importance), options_(options), writer_(writer), pool_(threads_of(options)), total_(total) {}
+      : file_(file),
+        importance_(importance),
+        options_(options),
+        writer_(writer),
+        pool_(threads_of(options)),
+        total_(total) {}
 
   void write(TensorReport& report) {
     const TensorInfo& source = report.source;
-    const uint64_t width = source.ne[0], rows = source.elements() / width, step = std::max<uint64_t>(1, kChunkElements / width);
+    const uint64_t width = source.ne[0], rows = source.elements() / width,
+                   step = std::max<uint64_t>(1, kChunkElements / width);
     std::vector<float> weights;
     if (report.weighted) weights = importance_->of(source);
     RowError sum;
@@ -144,7 +152,8 @@ class Stream {
   }
 
   // Rows are independent of each other and of the thread that encodes them; their errors are added in order.
-  void encode(const TensorReport& report, const std::vector<float>& weights, uint64_t first, uint64_t count, RowError& sum) {
+  void encode(const TensorReport& report, const std::vector<float>& weights, uint64_t first, uint64_t count,
+              RowError& sum) {
     const TensorInfo& source = report.source;
     const uint64_t width = source.ne[0];
     const auto elements = static_cast<int64_t>(width);
@@ -155,18 +164,19 @@ class Stream {
     blocks_.resize(count * out_bytes);
     errors_.resize(count);
     scratch_.resize(static_cast<size_t>(pool_.threads()) * 2 * width);
-    pool_.run(static_cast<int64_t>(count), ThreadPool::grain_of(16 * elements), [&](int64_t begin, int64_t end, int thread) {
-      float* x = scratch_.data() + static_cast<size_t>(thread) * 2 * width;
-      float* y = x + width;
-      for (auto r = static_cast<uint64_t>(begin); r < static_cast<uint64_t>(end); ++r) {
-        const uint64_t row = first + r, matrix = row / source.ne[1];
-        std::byte* out = blocks_.data() + r * out_bytes;
-        read(in + row * in_bytes, x, elements);
-        encode_row(x, weights.empty() ? nullptr : weights.data() + matrix * width, out, elements);
-        back(out, y, elements);
-        errors_[r] = compare(x, y, width);
-      }
-    });
+    pool_.run(static_cast<int64_t>(count), ThreadPool::grain_of(16 * elements),
+              [&](int64_t begin, int64_t end, int thread) {
+                float* x = scratch_.data() + static_cast<size_t>(thread) * 2 * width;
+                float* y = x + width;
+                for (auto r = static_cast<uint64_t>(begin); r < static_cast<uint64_t>(end); ++r) {
+                  const uint64_t row = first + r, matrix = row / source.ne[1];
+                  std::byte* out = blocks_.data() + r * out_bytes;
+                  read(in + row * in_bytes, x, elements);
+                  encode_row(x, weights.empty() ? nullptr : weights.data() + matrix * width, out, elements);
+                  back(out, y, elements);
+                  errors_[r] = compare(x, y, width);
+                }
+              });
     for (const RowError& row : errors_) {
       sum.error += row.error;
       sum.power += row.power;

@@ -1,5 +1,5 @@
-// Constants of the n-gram embedding as published checkpoints derive them, for models that are made here. Files store the
-// results; an engine reads them and never derives them.
+// Constants of the n-gram embedding as published checkpoints derive them, for models that are made here. Files store
+// the results; an engine reads them and never derives them.
 #pragma once
 
 #include <cstddef>

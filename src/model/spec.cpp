@@ -61,10 +61,9 @@ void read_rope(const SpecReader& in, const RopeOverride& wanted, int head_dim, M
   rope.scaling = scaling == "yarn" ? RopeScaling::Yarn : RopeScaling::Linear;
   rope.factor = wanted.factor > 0 ? wanted.factor : in.real_or("rope.scaling.factor", 1e-3, 1e4, 1);
   if (rope.scaling == RopeScaling::Linear) return;
-  rope.original_context = wanted.original_context > 0
-                              ? wanted.original_context
-                              : in.integer_or("rope.scaling.original_context_length", 1, INT32_MAX,
-                                              static_cast<int>(spec.context));
+  rope.original_context = wanted.original_context > 0 ? wanted.original_context
+                                                      : in.integer_or("rope.scaling.original_context_length", 1,
+                                                                      INT32_MAX, static_cast<int>(spec.context));
   rope.beta_fast = in.real_or("rope.scaling.yarn_beta_fast", 1e-3, 1e6, 32);
   rope.beta_slow = in.real_or("rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1);
   rope.ext = in.real_or("rope.scaling.yarn_ext_factor", 0, 1, 1);
@@ -94,11 +93,13 @@ void read_delta(const SpecReader& in, const Family& family, ModelSpec& spec) {
     in.fail("ssm.inner_size", "is no multiple of ssm.time_step_rank " + std::to_string(delta.value_heads));
   delta.dv = inner / delta.value_heads;
   if (delta.dv > kMaxHeadDim)
-    in.fail("ssm.inner_size", "gives heads of " + std::to_string(delta.dv) + ", at most " + std::to_string(kMaxHeadDim));
+    in.fail("ssm.inner_size",
+            "gives heads of " + std::to_string(delta.dv) + ", at most " + std::to_string(kMaxHeadDim));
   delta.mapping = family.mapping;
   delta.output_gate = family.output_gate;
   if (const auto gate = in.file().get_string(in.key("ssm.output_gate"))) {
-    if (*gate != "silu" && *gate != "sigmoid") in.fail("ssm.output_gate", "is '" + gguf::printable(*gate) + "', not silu or sigmoid");
+    if (*gate != "silu" && *gate != "sigmoid")
+      in.fail("ssm.output_gate", "is '" + gguf::printable(*gate) + "', not silu or sigmoid");
     delta.output_gate = *gate == "silu" ? Activation::Silu : Activation::Sigmoid;
   }
 }
@@ -107,9 +108,8 @@ void read_delta(const SpecReader& in, const Family& family, ModelSpec& spec) {
 void check_states(const SpecReader& in, const ModelSpec& spec) {
   constexpr int64_t kAlways = int64_t{32} << 20;
   const DeltaSpec& delta = spec.delta;
-  const int64_t layers = std::count_if(spec.layers.begin(), spec.layers.end(), [](const LayerSpec& layer) {
-    return layer.mixer == MixerKind::GatedDelta;
-  });
+  const int64_t layers = std::count_if(spec.layers.begin(), spec.layers.end(),
+                                       [](const LayerSpec& layer) { return layer.mixer == MixerKind::GatedDelta; });
   const int64_t bytes = layers * delta.value_heads * delta.dk * delta.dv * static_cast<int64_t>(sizeof(float));
   const auto file_bytes = static_cast<int64_t>(in.file().file_bytes());
   if (bytes <= kAlways || bytes - kAlways <= file_bytes) return;
@@ -145,8 +145,8 @@ void read_ngrams(const SpecReader& in, ModelSpec& spec) {
   for (size_t module = 0; module < modules; ++module) {
     LayerSpec& layer = spec.layers[(*layers)[module]];
     if (layer.mixer != MixerKind::GatedDelta || layer.ngram >= 0)
-      in.fail("ple.layers", "names layer " + std::to_string((*layers)[module]) +
-                                ", which is no delta-net layer or is named twice");
+      in.fail("ple.layers",
+              "names layer " + std::to_string((*layers)[module]) + ", which is no delta-net layer or is named twice");
     layer.ngram = static_cast<int>(module);
     NgramSpec ngram;
     ngram.width = in.integer("embedding_length_per_layer_input", 1, kMaxWidth);
@@ -202,9 +202,8 @@ void read_layer_kinds(const SpecReader& in, const Family& family, ModelSpec& spe
 void read_layers(const SpecReader& in, const Family& family, ModelSpec& spec) {
   const int blocks = static_cast<int>(spec.layers.size());
   const std::vector<int> heads = in.per_block("attention.head_count", blocks, 1, kMaxHeads);
-  const std::vector<int> kv_heads = in.has("attention.head_count_kv")
-                                        ? in.per_block("attention.head_count_kv", blocks, 0, kMaxHeads)
-                                        : heads;
+  const std::vector<int> kv_heads =
+      in.has("attention.head_count_kv") ? in.per_block("attention.head_count_kv", blocks, 0, kMaxHeads) : heads;
   const std::vector<int> inner = in.per_block_or("feed_forward_length", blocks, 0, kMaxWidth, 0);
   const int default_dim = static_cast<int>(spec.hidden / heads[0]);
   if (!in.has("attention.key_length") && spec.hidden % heads[0] != 0)
@@ -221,8 +220,12 @@ void read_layers(const SpecReader& in, const Family& family, ModelSpec& spec) {
     const std::string block = "blk." + std::to_string(i) + ".ffn_gate_inp.weight";
     if (spec.experts.count > 0 && in.file().find_tensor(block) != nullptr) layer.mlp = MlpKind::Experts;
     if (layer.mixer != MixerKind::Attention) continue;
-    layer.attention = {heads[static_cast<size_t>(i)], kv_heads[static_cast<size_t>(i)], head_dim, family.gated,
-                       family.qk_norm, static_cast<float>(scale > 0 ? scale : 1 / std::sqrt(double{1} * head_dim))};
+    layer.attention = {heads[static_cast<size_t>(i)],
+                       kv_heads[static_cast<size_t>(i)],
+                       head_dim,
+                       family.gated,
+                       family.qk_norm,
+                       static_cast<float>(scale > 0 ? scale : 1 / std::sqrt(double{1} * head_dim))};
     if (layer.attention.kv_heads < 1 || layer.attention.heads % layer.attention.kv_heads != 0)
       in.fail("attention.head_count_kv", "is " + std::to_string(layer.attention.kv_heads) + " in block " +
                                              std::to_string(i) + ", which does not divide " +
@@ -262,9 +265,8 @@ ModelSpec read_spec(const gguf::File& file, const RopeOverride& rope) {
   read_layers(in, family, spec);
   check_states(in, spec);
   spec.rope.pairs = family.pairs;
-  const auto attention = std::find_if(spec.layers.begin(), spec.layers.end(), [](const LayerSpec& layer) {
-    return layer.mixer == MixerKind::Attention;
-  });
+  const auto attention = std::find_if(spec.layers.begin(), spec.layers.end(),
+                                      [](const LayerSpec& layer) { return layer.mixer == MixerKind::Attention; });
   const int default_dim = in.integer_or("attention.key_length", 1, kMaxHeadDim, 64);
   read_rope(in, rope, attention == spec.layers.end() ? default_dim : attention->attention.head_dim, spec);
   apply_attn_factor(in, spec.rope);

@@ -24,8 +24,8 @@ double SpecReader::real(const std::string& suffix, double min, double max) const
   const auto value = file_.get_real(key(suffix));
   if (!value) fail(suffix, "is missing");
   if (!(*value >= min && *value <= max))
-    fail(suffix, "is " + std::to_string(*value) + ", must be within " + std::to_string(min) + " and " +
-                     std::to_string(max));
+    fail(suffix,
+         "is " + std::to_string(*value) + ", must be within " + std::to_string(min) + " and " + std::to_string(max));
   return *value;
 }
 
@@ -40,8 +40,8 @@ std::vector<int> SpecReader::per_block(const std::string& suffix, int blocks, in
   const auto count = static_cast<size_t>(blocks);
   if (raw->type != gguf::ValueType::Array) return std::vector<int>(count, static_cast<int>(values->front()));
   if (values->size() != count)
-    fail(suffix, "has " + std::to_string(values->size()) + " entries, needs one for each of " +
-                     std::to_string(blocks) + " blocks");
+    fail(suffix, "has " + std::to_string(values->size()) + " entries, needs one for each of " + std::to_string(blocks) +
+                     " blocks");
   return {values->begin(), values->end()};
 }
 

@@ -29,14 +29,19 @@ void need(int value, const char* what) {
 
 void divides(int part, int whole, const char* part_name, const char* whole_name) {
   if (whole % part != 0)
-    refuse(std::string(part_name) + " " + std::to_string(part) + " does not divide " + whole_name + " " + std::to_string(whole));
+    refuse(std::string(part_name) + " " + std::to_string(part) + " does not divide " + whole_name + " " +
+           std::to_string(whole));
 }
 
 void check(const SynthShape& s) {
   const SynthFamily f = synth_family(s);
-  for (const auto& [value, what] : std::initializer_list<std::pair<int, const char*>>{
-           {s.layers, "layers"}, {s.hidden, "hidden"}, {s.heads, "heads"}, {s.kv_heads, "kv-heads"},
-           {s.head_dim, "head-dim"}, {s.context, "context"}, {s.vocabulary, "vocab"}})
+  for (const auto& [value, what] : std::initializer_list<std::pair<int, const char*>>{{s.layers, "layers"},
+                                                                                      {s.hidden, "hidden"},
+                                                                                      {s.heads, "heads"},
+                                                                                      {s.kv_heads, "kv-heads"},
+                                                                                      {s.head_dim, "head-dim"},
+                                                                                      {s.context, "context"},
+                                                                                      {s.vocabulary, "vocab"}})
     need(value, what);
   divides(s.kv_heads, s.heads, "kv-heads", "heads");
   divides(2, rotary_dims(s, f), "2", "the rotated dimensions");
@@ -62,12 +67,14 @@ void check(const SynthShape& s) {
   if (s.index_heads > 0) {
     need(s.index_ratio, "index-ratio");
     divides(s.index_ratio, std::max(s.index_budget, 1), "index-ratio", "index-budget");
-    if (s.index_dim < rotary_dims(s, f)) refuse("index-dim is below the rotated dimensions " + std::to_string(rotary_dims(s, f)));
+    if (s.index_dim < rotary_dims(s, f))
+      refuse("index-dim is below the rotated dimensions " + std::to_string(rotary_dims(s, f)));
   }
   if (s.ngram_heads == 0) return;
   need(s.ngram_base, "ngram-base");
   divides(2 * s.ngram_heads, s.hidden, "twice ngram-heads", "hidden");
-  if (s.layers < 2 || !synth_recurrent(s)[1]) refuse("the n-gram table sits in layer 1, which must be a delta-net layer");
+  if (s.layers < 2 || !synth_recurrent(s)[1])
+    refuse("the n-gram table sits in layer 1, which must be a delta-net layer");
 }
 
 gguf::hf::Family hf_family(const std::string& arch) {
@@ -91,8 +98,7 @@ gguf::hf::Config config_of(const SynthShape& s, const NgramParams& ngram) {
   c.rope.dimensions = u64(rotary_dims(s, f));
   const int pairs = rotary_dims(s, f) / 2;
   c.rope.sections = {(pairs + 2) / 3, (pairs + 1) / 3, pairs / 3, 0};
-  if (f.experts)
-    c.experts = {u64(s.experts), u64(s.experts_used), u64(s.expert_inner), u64(s.shared_inner), true};
+  if (f.experts) c.experts = {u64(s.experts), u64(s.experts_used), u64(s.expert_inner), u64(s.shared_inner), true};
   if (f.hybrid) {
     c.recurrent = synth_recurrent(s);
     c.delta = {kConvolution, u64(s.state_size), u64(s.state_size), u64(s.key_heads), u64(s.value_heads)};
@@ -173,15 +179,17 @@ Plan make_plan(const SynthOptions& options) {
   SynthShape& shape = plan.shape;
   if (shape.vocabulary == 0) shape.vocabulary = static_cast<int>(tokenizer.size);
   if (shape.vocabulary < tokenizer.size)
-    throw Error(ErrorKind::Model, "has " + std::to_string(tokenizer.size) + " tokens, more than the vocabulary of " +
-                                      std::to_string(shape.vocabulary), options.tokenizer);
+    throw Error(ErrorKind::Model,
+                "has " + std::to_string(tokenizer.size) + " tokens, more than the vocabulary of " +
+                    std::to_string(shape.vocabulary),
+                options.tokenizer);
   check(shape);
   pad(tokenizer, shape.vocabulary);
 
   NgramParams ngram;
   if (synth_family(shape).hyper && shape.ngram_heads > 0)
-    ngram = ngram_params(kNgramSize - 1, shape.ngram_heads, tokenizer.eos, kNgramSeed, static_cast<uint64_t>(shape.vocabulary), 0,
-                         static_cast<uint64_t>(shape.ngram_base));
+    ngram = ngram_params(kNgramSize - 1, shape.ngram_heads, tokenizer.eos, kNgramSeed,
+                         static_cast<uint64_t>(shape.vocabulary), 0, static_cast<uint64_t>(shape.ngram_base));
   gguf::hf::Plan hf_plan;
   hf_plan.mtp_blocks = static_cast<uint64_t>(shape.mtp);
   hf_plan.ple = {ngram.multipliers, ngram.head_offsets, ngram.head_sizes, 0};
@@ -250,7 +258,8 @@ class Stream {
 
   void fill(const SynthTensor& tensor, uint64_t key, uint64_t first, uint64_t count) {
     auto* values = reinterpret_cast<float*>(bytes_.data());  // always F32: see keeps_type()
-    for (uint64_t i = 0; i < count; ++i) values[i] = static_cast<float>(fill_value(tensor, splitmix64(key + first + i)));
+    for (uint64_t i = 0; i < count; ++i)
+      values[i] = static_cast<float>(fill_value(tensor, splitmix64(key + first + i)));
   }
 
   gguf::Writer& writer_;
@@ -268,7 +277,8 @@ SynthSummary write_synth(const std::string& output, const SynthOptions& options)
   const Plan plan = make_plan(options);
   gguf::Writer writer(output);
   for (const auto& [key, value] : plan.metadata) writer.add(key, value);
-  for (size_t i = 0; i < plan.tensors.size(); ++i) writer.add_tensor(plan.tensors[i].name, plan.types[i], plan.tensors[i].ne);
+  for (size_t i = 0; i < plan.tensors.size(); ++i)
+    writer.add_tensor(plan.tensors[i].name, plan.types[i], plan.tensors[i].ne);
   writer.begin_data();
   Stream stream(writer, options, plan.summary.bytes);
   for (size_t i = 0; i < plan.tensors.size(); ++i) stream.write(plan.tensors[i], writer.tensors()[i]);

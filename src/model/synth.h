@@ -1,5 +1,5 @@
-// Models of random weights: any architecture and size, with a real tokenizer. They compute nonsense at the speed, in the
-// memory and through the operators of a trained model of that shape.
+// Models of random weights: any architecture and size, with a real tokenizer. They compute nonsense at the speed, in
+// the memory and through the operators of a trained model of that shape.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ struct SynthShape {
   int inner = 0;       // of the dense MLP
   int context = 4096;  // positions it claims to be trained for
   double rope_base = 10000;
-  bool tied = false;  // the embedding is the head
+  bool tied = false;   // the embedding is the head
   int vocabulary = 0;  // 0: the tokenizer's
 
   int experts = 0, experts_used = 0, expert_inner = 0, shared_inner = 0;
@@ -31,12 +31,13 @@ struct SynthShape {
   int interval = 4;                                    // every interval-th layer is attention
   int streams = 0, low_rank = 0;                       // hyper-connections
   int index_heads = 0, index_dim = 0, index_budget = 0, index_ratio = 0;
-  int ngram_heads = 0;      // per order, orders 2 and 3; 0: no n-gram table
-  int ngram_base = 0;       // the least head size: about a sixteenth of the table's rows with 8 heads
-  int mtp = 0;              // MTP blocks
+  int ngram_heads = 0;  // per order, orders 2 and 3; 0: no n-gram table
+  int ngram_base = 0;   // the least head size: about a sixteenth of the table's rows with 8 heads
+  int mtp = 0;          // MTP blocks
 };
 
-// qwen3-0.6b, qwen35-0.8b, qwen3-30b-a3b, qwen4exp-mini, qwen4exp-flash: published shapes, and that of the default model.
+// qwen3-0.6b, qwen35-0.8b, qwen3-30b-a3b, qwen4exp-mini, qwen4exp-flash: published shapes, and that of the default
+// model.
 std::optional<SynthShape> named_synth_shape(std::string_view name);
 std::string synth_shape_names();
 // A few layers of an architecture, some megabytes. Error{Usage} naming the known ones.

@@ -25,7 +25,8 @@ class Builder {
     else
       norm("output_norm.weight", {s_.hidden});
     if (!ngram_.head_sizes.empty())
-      add("per_layer_token_embd.weight", {ngram_width(), static_cast<int64_t>(ngram_table_rows(ngram_))}, SynthFill::Matrix, 1);
+      add("per_layer_token_embd.weight", {ngram_width(), static_cast<int64_t>(ngram_table_rows(ngram_))},
+          SynthFill::Matrix, 1);
     const std::vector<bool> recurrent = synth_recurrent(s_);
     for (size_t i = 0; i < recurrent.size(); ++i) {
       prefix_ = "blk." + std::to_string(i) + ".";

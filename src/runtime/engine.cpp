@@ -89,8 +89,10 @@ Engine::Engine(const EngineOptions& options, Log& log)
   if (!strata::has_tokenizer(model_.file())) return;
   tokenizer_ = std::make_unique<text::Tokenizer>(read_tokenizer(model_.file()));
   if (tokenizer_->size() != model_.spec().vocabulary)
-    throw Error(ErrorKind::Model, "the tokenizer has " + std::to_string(tokenizer_->size()) + " tokens, the embedding " +
-                                      std::to_string(model_.spec().vocabulary) + " rows", options.model);
+    throw Error(ErrorKind::Model,
+                "the tokenizer has " + std::to_string(tokenizer_->size()) + " tokens, the embedding " +
+                    std::to_string(model_.spec().vocabulary) + " rows",
+                options.model);
 }
 
 const text::Tokenizer& Engine::tokenizer() const {
@@ -113,7 +115,7 @@ int64_t Engine::context_for(const GenerateRequest& request) const {
   }
   if (prompt > context)
     throw Error(ErrorKind::Argument, "the prompt has " + std::to_string(prompt) + " tokens, the context " +
-                                      std::to_string(context) + ": shorten it or ask for a larger context (-c)");
+                                         std::to_string(context) + ": shorten it or ask for a larger context (-c)");
   return std::max<int64_t>(context, 1);
 }
 
@@ -155,7 +157,8 @@ GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCa
 
   std::vector<int32_t> history = request.prompt;
   const auto output_start = std::chrono::steady_clock::now();
-  while (!constraint.complete() && (request.max_tokens < 0 || static_cast<int64_t>(result.tokens.size()) < request.max_tokens)) {
+  while (!constraint.complete() &&
+         (request.max_tokens < 0 || static_cast<int64_t>(result.tokens.size()) < request.max_tokens)) {
     if (interrupted(callbacks)) {
       result.reason = FinishReason::Interrupted;
       break;

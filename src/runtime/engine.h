@@ -23,8 +23,8 @@
 namespace strata {
 
 struct EngineOptions {
-  std::string model;        // path of a GGUF file
-  int threads = 0;          // 0: one per core
+  std::string model;          // path of a GGUF file
+  int threads = 0;            // 0: one per core
   int64_t micro_batch = 512;  // prompt tokens computed at a time; results do not depend on it
   RopeOverride rope;
   ForwardOptions forward;
@@ -33,7 +33,7 @@ struct EngineOptions {
 };
 
 enum class FinishReason {
-  EndOfText,    // the model ended its reply
+  EndOfText,  // the model ended its reply
   StopString,
   Length,       // as many tokens as asked for, or the context is full
   Interrupted,  // the caller asked to stop; what was generated is in the result
@@ -46,7 +46,7 @@ struct GenerateRequest {
   int64_t context = 0;      // positions; 0: what prompt and max_tokens need, at most what the model was trained for
   SamplerOptions sampler;
   std::vector<std::string> stop;
-  bool ignore_end = false;  // go on past the end of the text
+  bool ignore_end = false;               // go on past the end of the text
   std::optional<text::Grammar> grammar;  // the output is a text of it, or the beginning of one; it ends when complete
 };
 

@@ -30,11 +30,12 @@ Sampler::Sampler(const SamplerOptions& options, std::function<bool(int32_t)> all
 int32_t Sampler::sample(std::span<float> logits, std::span<const int32_t> history, const text::TokenMask* grammar) {
   for (size_t id = 0; id < logits.size(); ++id)
     if (!std::isfinite(logits[id]))
-      throw Error(ErrorKind::Model, "the logit of token " + std::to_string(id) + " is not finite; the model file or an arm is broken",
+      throw Error(ErrorKind::Model,
+                  "the logit of token " + std::to_string(id) + " is not finite; the model file or an arm is broken",
                   "position " + std::to_string(history.size()));
   if (grammar != nullptr && grammar->size() != static_cast<int32_t>(logits.size()))
-    throw Error(ErrorKind::Argument, "the grammar's mask has " + std::to_string(grammar->size()) + " tokens, the logits " +
-                                         std::to_string(logits.size()));
+    throw Error(ErrorKind::Argument, "the grammar's mask has " + std::to_string(grammar->size()) +
+                                         " tokens, the logits " + std::to_string(logits.size()));
   if (grammar != nullptr && !grammar->any())
     throw Error(ErrorKind::Argument, "the grammar allows no token here", "position " + std::to_string(history.size()));
   grammar_ = grammar;
@@ -43,7 +44,8 @@ int32_t Sampler::sample(std::span<float> logits, std::span<const int32_t> histor
 }
 
 void Sampler::apply_penalties(std::span<float> logits, std::span<const int32_t> history) {
-  const bool off = options_.repetition_penalty == 1 && options_.presence_penalty == 0 && options_.frequency_penalty == 0;
+  const bool off =
+      options_.repetition_penalty == 1 && options_.presence_penalty == 0 && options_.frequency_penalty == 0;
   const size_t wanted = options_.penalty_window < 0 ? history.size() : static_cast<size_t>(options_.penalty_window);
   const size_t size = std::min(wanted, history.size());
   if (off || size == 0) return;

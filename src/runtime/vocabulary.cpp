@@ -26,7 +26,8 @@ text::Vocabulary read_vocabulary(const gguf::File& file) {
   const auto model = file.get_string(prefix + "model");
   const std::vector<std::string>* tokens = file.get_strings(prefix + "tokens");
   if (!model || tokens == nullptr)
-    throw Error(ErrorKind::Model, "the file has no tokenizer (tokenizer.ggml.model and .tokens): give token ids instead of text",
+    throw Error(ErrorKind::Model,
+                "the file has no tokenizer (tokenizer.ggml.model and .tokens): give token ids instead of text",
                 file.path());
   if (tokens->empty()) throw Error(ErrorKind::Model, prefix + "tokens is empty", file.path());
   check_scores(file, tokens->size());

@@ -113,7 +113,8 @@ class LiteralTokens {
 PreTokenizer checked_pre(const Vocabulary& v) {
   const auto named = [](const std::string& value) -> std::string {
     if (value.empty()) return "missing";
-    const bool plain = value.size() <= 40 && std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+    const bool plain =
+        value.size() <= 40 && std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
     return plain ? fmt::format("'{}'", value) : "not a name";
   };
   if (v.model != "gpt2") refuse("model", named(v.model) + "; Strata reads byte-level BPE ('gpt2') only");

@@ -24,7 +24,8 @@ ProcessResult chat(const std::string& input, std::vector<std::string> arguments 
 TEST(Chat, AnswersLineByLine) {
   const ProcessResult result = chat("What does grep do?\nWhat does ls do?\n/quit\n");
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.out.substr(0, result.out.find('\n') + 1), "The grep command is used to print lines that match patterns.\n");
+  EXPECT_EQ(result.out.substr(0, result.out.find('\n') + 1),
+            "The grep command is used to print lines that match patterns.\n");
 }
 
 TEST(Chat, EndOfInputEnds) { EXPECT_EQ(chat("").exit_code, 0); }

@@ -26,7 +26,8 @@ ProcessResult strata(std::vector<std::string> arguments) {
 void expect_error(const std::vector<std::string>& arguments, int code, const std::vector<std::string>& parts) {
   const ProcessResult result = strata(arguments);
   EXPECT_EQ(result.exit_code, code) << result.err;
-  for (const std::string& part : parts) EXPECT_NE(result.err.find(part), std::string::npos) << result.err << "\nlacks: " << part;
+  for (const std::string& part : parts)
+    EXPECT_NE(result.err.find(part), std::string::npos) << result.err << "\nlacks: " << part;
 }
 
 nlohmann::json inspected(const std::string& path) {
@@ -49,7 +50,8 @@ TEST(Models, SynthQuantizeInspectGenerate) {
   EXPECT_EQ(report["metadata"]["general.file_type"], 15);
   EXPECT_EQ(report["types"][0]["type"], "Q4_K");
   EXPECT_EQ(report["tensor_list"].size(), report["file"]["tensors"].get<size_t>());
-  const ProcessResult text = strata({"generate", "-m", mix, "-p", "The grep command", "-n", "4", "--ignore-eos", "--json"});
+  const ProcessResult text =
+      strata({"generate", "-m", mix, "-p", "The grep command", "-n", "4", "--ignore-eos", "--json"});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_EQ(nlohmann::json::parse(text.out)["predicted_n"], 4);
 }
@@ -57,7 +59,8 @@ TEST(Models, SynthQuantizeInspectGenerate) {
 TEST(Models, DryRunsWriteNothing) {
   const TempFolder folder;
   const std::string out = folder.file("out.gguf");
-  const ProcessResult synth = strata({"synth", "--shape", "qwen4exp-flash", "--quant", "Q4_K_M", "--dry-run", "-o", out});
+  const ProcessResult synth =
+      strata({"synth", "--shape", "qwen4exp-flash", "--quant", "Q4_K_M", "--dry-run", "-o", out});
   EXPECT_EQ(synth.exit_code, 0) << synth.err;
   EXPECT_NE(synth.out.find("M parameters"), std::string::npos) << synth.out;
   const ProcessResult quantize = strata({"quantize", kModel, out, "Q4_K_M", "--dry-run"});
@@ -108,7 +111,8 @@ TEST(Models, WrongUse) {
 // Ctrl-C while a large file is written: exit 130 and no file under any name.
 TEST(Models, CtrlCLeavesNothingBehind) {
   const TempFolder folder;
-  Process process({kProgram, "synth", "--shape", "qwen3-30b-a3b", "--quant", "F32", "--layers", "8", "-o", folder.file("out.gguf")});
+  Process process({kProgram, "synth", "--shape", "qwen3-30b-a3b", "--quant", "F32", "--layers", "8", "-o",
+                   folder.file("out.gguf")});
   for (int i = 0; i < 200 && folder.empty(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   process.send(SIGINT);
   const ProcessResult result = process.wait();

@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <string>
 
+#include "base/json_text.h"
 #include "fuzz/check.h"
 #include "gguf/hf/config.h"
-#include "base/json_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace strata;

@@ -1,5 +1,5 @@
-// Hostile chat templates through the engine that renders them: each is an error of one line or renders, in bounded time and
-// memory.
+// Hostile chat templates through the engine that renders them: each is an error of one line or renders, in bounded time
+// and memory.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -14,8 +14,8 @@ namespace strata::test {
 namespace {
 
 TEST(Malformed, TemplatesThroughTheEngine) {
-  constexpr double kSeconds = 6;                   // the limit of the engine is 5 s of wall time
-  constexpr size_t kMemory = size_t{320} << 20;    // its limit is 256 MiB of values, and the source comes on top
+  constexpr double kSeconds = 6;                 // the limit of the engine is 5 s of wall time
+  constexpr size_t kMemory = size_t{320} << 20;  // its limit is 256 MiB of values, and the source comes on top
   double slowest = 0;
   size_t largest = 0;
   int refused = 0, total = 0;

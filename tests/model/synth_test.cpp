@@ -1,5 +1,5 @@
-// Synthetic models of every architecture and type load, run, and give logits that mean something to a benchmark: finite,
-// spread, different for different prompts.
+// Synthetic models of every architecture and type load, run, and give logits that mean something to a benchmark:
+// finite, spread, different for different prompts.
 #include "model/synth.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,9 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-bool has_mtp(const std::string& arch) { return arch == "qwen3next" || arch.starts_with("qwen35") || arch == "qwen4exp"; }
+bool has_mtp(const std::string& arch) {
+  return arch == "qwen3next" || arch.starts_with("qwen35") || arch == "qwen4exp";
+}
 
 // Mean over rows of the standard deviation of the logits of a row; NaN when one is not finite.
 double spread_of(const std::vector<float>& logits, int64_t vocabulary) {
@@ -72,9 +74,9 @@ TEST(Synth, EveryArchitectureGivesSpreadLogits) {
     const std::vector<float> logits = model.run(prompt);
     const double spread = spread_of(logits, model.vocabulary());
     std::set<int32_t> likely;
-    for (size_t r = 0; r < prompt.size(); ++r)
-      likely.insert(ModelRun::argmax({logits.data() + r * 8192, 8192}));
-    std::printf("%-10s logits deviate by %.2f, %zu different tokens of 100 are most likely\n", arch.c_str(), spread, likely.size());
+    for (size_t r = 0; r < prompt.size(); ++r) likely.insert(ModelRun::argmax({logits.data() + r * 8192, 8192}));
+    std::printf("%-10s logits deviate by %.2f, %zu different tokens of 100 are most likely\n", arch.c_str(), spread,
+                likely.size());
     EXPECT_GT(spread, 0.5);
     EXPECT_LT(spread, 6);
     EXPECT_GT(likely.size(), 30u);  // what is most likely depends on the input
@@ -94,7 +96,8 @@ TEST(Synth, RoutersDecaysAndIndexAreAlive) {
     if (std::string(what) == "qsa_ids") ids = value;
     if (std::string(what) != "qsa_counts") return;
     for (int64_t t = 0; t < value.elements(); ++t)
-      if (row++ >= 80) selections.insert({ids.row<const int32_t>(t), ids.row<const int32_t>(t) + value.as<int32_t>()[t]});
+      if (row++ >= 80)
+        selections.insert({ids.row<const int32_t>(t), ids.row<const int32_t>(t) + value.as<int32_t>()[t]});
   };
   ModelRun model(path, 1, options);
   std::vector<int32_t> prompt;
@@ -170,8 +173,9 @@ TEST(Synth, NamedShapesHaveTheirPublishedSizes) {
     const char* name;
     double least, most;  // billions
   };
-  for (const Case& c : {Case{"qwen3-0.6b", 0.59, 0.60}, Case{"qwen35-0.8b", 0.74, 0.77}, Case{"qwen3-30b-a3b", 30.5, 30.6},
-                        Case{"qwen4exp-mini", 0.022, 0.027}, Case{"qwen4exp-flash", 175, 178}}) {
+  for (const Case& c :
+       {Case{"qwen3-0.6b", 0.59, 0.60}, Case{"qwen35-0.8b", 0.74, 0.77}, Case{"qwen3-30b-a3b", 30.5, 30.6},
+        Case{"qwen4exp-mini", 0.022, 0.027}, Case{"qwen4exp-flash", 175, 178}}) {
     const SynthSummary summary = plan_synth(options_for(*named_synth_shape(c.name), "Q4_K_M"));
     EXPECT_GT(static_cast<double>(summary.parameters), c.least * 1e9) << c.name;
     EXPECT_LT(static_cast<double>(summary.parameters), c.most * 1e9) << c.name;
@@ -193,16 +197,31 @@ TEST(Synth, ImpossibleShapesAreRefused) {
     }
     EXPECT_TRUE(folder.empty());
   };
-  fails("qwen3", [](SynthShape& s) { s.kv_heads = 3; }, "kv-heads 3 does not divide heads 4");
-  fails("qwen3", [](SynthShape& s) { s.inner = 0; }, "ffn");
-  fails("qwen3", [](SynthShape& s) { s.mtp = 1; }, "MTP");
-  fails("qwen3moe", [](SynthShape& s) { s.experts_used = 9; }, "experts-used");
-  fails("qwen35", [](SynthShape& s) { s.value_heads = 3; }, "key-heads");
-  fails("qwen4exp", [](SynthShape& s) { s.index_ratio = 5; }, "index-ratio");
-  fails("qwen4exp", [](SynthShape& s) { s.interval = 2; }, "n-gram");
-  fails("qwen4exp", [](SynthShape& s) { s.layers = 1; }, "n-gram");
-  fails("qwen3", [](SynthShape& s) { s.vocabulary = 100; }, "8192 tokens");
-  fails("llama", [](SynthShape& s) { s.hidden = s.inner = 1 << 30; s.heads = s.kv_heads = 1 << 30; }, "too large");
+  fails(
+      "qwen3", [](SynthShape& s) { s.kv_heads = 3; }, "kv-heads 3 does not divide heads 4");
+  fails(
+      "qwen3", [](SynthShape& s) { s.inner = 0; }, "ffn");
+  fails(
+      "qwen3", [](SynthShape& s) { s.mtp = 1; }, "MTP");
+  fails(
+      "qwen3moe", [](SynthShape& s) { s.experts_used = 9; }, "experts-used");
+  fails(
+      "qwen35", [](SynthShape& s) { s.value_heads = 3; }, "key-heads");
+  fails(
+      "qwen4exp", [](SynthShape& s) { s.index_ratio = 5; }, "index-ratio");
+  fails(
+      "qwen4exp", [](SynthShape& s) { s.interval = 2; }, "n-gram");
+  fails(
+      "qwen4exp", [](SynthShape& s) { s.layers = 1; }, "n-gram");
+  fails(
+      "qwen3", [](SynthShape& s) { s.vocabulary = 100; }, "8192 tokens");
+  fails(
+      "llama",
+      [](SynthShape& s) {
+        s.hidden = s.inner = 1 << 30;
+        s.heads = s.kv_heads = 1 << 30;
+      },
+      "too large");
   EXPECT_THROW(small_synth_shape("gpt2"), Error);
 }
 

@@ -115,21 +115,27 @@ std::vector<Format> formats() {
        },
        iq4, 0.004},
       // All exponents are possible and the window holds every one that matters: nothing may be lost.
-      {DType::MXFP4, 32, [](const oracle::Block& b, int) { return std::ldexp(1, b.u8(0) - 128); },
+      {DType::MXFP4,
+       32,
+       [](const oracle::Block& b, int) { return std::ldexp(1, b.u8(0) - 128); },
        [](const oracle::Block&) {
          std::vector<double> list;
          for (int e = 80; e < 160; ++e) list.push_back(std::ldexp(1, e - 128));
          return list;
        },
-       {-12, -8, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 12}, 1e-5},
+       {-12, -8, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 12},
+       1e-5},
       // All 16 scales, all 512 rows.
-      {DType::IQ3_S, 32, [](const oracle::Block& b, int s) { return b.f16(0) * (1 + 2 * b.nib(106 + s / 2, s % 2 != 0)); },
+      {DType::IQ3_S,
+       32,
+       [](const oracle::Block& b, int s) { return b.f16(0) * (1 + 2 * b.nib(106 + s / 2, s % 2 != 0)); },
        [](const oracle::Block& b) {
          std::vector<double> list;
          for (int s = 0; s < 16; ++s) list.push_back(b.f16(0) * (1 + 2 * s));
          return list;
        },
-       {}, 0.002},
+       {},
+       0.002},
   };
 }
 
@@ -150,7 +156,8 @@ TEST(QuantEncodeSearch, ScalesAreNearBruteForce) {
       best_sum += best;
       for (size_t j = i; j < i + size; ++j) power += double(x[j]) * x[j];
       for (size_t j = i; j < i + size; ++j)
-        decoded += (1 + std::abs(double(x[j])) / std::sqrt(power / f.size)) * (double(y[j]) - x[j]) * (double(y[j]) - x[j]);
+        decoded +=
+            (1 + std::abs(double(x[j])) / std::sqrt(power / f.size)) * (double(y[j]) - x[j]) * (double(y[j]) - x[j]);
     }
     std::printf("%s %.4f of brute force\n", info(f.type).name.data(), stored / best_sum);
     EXPECT_LE(stored, (1 + f.loss) * best_sum) << to_string(f.type);

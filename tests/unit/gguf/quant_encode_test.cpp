@@ -256,12 +256,12 @@ double plain_rms(const std::vector<float>& x, const RmsCase& c) {
 // figure would mean that the measure is broken.
 // Above: the plain quantiser. Q8_0 is that quantiser up to the f16 rounding of d: 2 % are allowed for it and for the
 // sample. Q4_0 loses to the clipped side: at most half of the blocks clip one element of 32 by at most one step,
-// (1/12 + 1/64)·12 = 1.19 in square, 1.09 in RMS. The searches must win: Q4_K and Q5_K by 10 % and Q6_K by 8 % (measured:
-// 13, 12 and 12 %), the cost of 6-bit and 8-bit scales included; Q3_K by 3 % (6 %): its weights favour large values, which 8 levels cannot spare.
-// Formats with levels of their own are compared with the uniform quantiser of as many levels. IQ4_NL and IQ4_XS: denser
-// levels where weights are dense win 10 % (14 %). IQ3_S, 9 bits for four magnitudes: 16 signed levels would need 16 bits
-// for four weights, it has 13; it must win 20 % over the 8 levels that 12 bits can name (25 %). MXFP4 may choose its scale
-// among powers of two only and may lose 40 % (30 %).
+// (1/12 + 1/64)·12 = 1.19 in square, 1.09 in RMS. The searches must win: Q4_K and Q5_K by 10 % and Q6_K by 8 %
+// (measured: 13, 12 and 12 %), the cost of 6-bit and 8-bit scales included; Q3_K by 3 % (6 %): its weights favour large
+// values, which 8 levels cannot spare. Formats with levels of their own are compared with the uniform quantiser of as
+// many levels. IQ4_NL and IQ4_XS: denser levels where weights are dense win 10 % (14 %). IQ3_S, 9 bits for four
+// magnitudes: 16 signed levels would need 16 bits for four weights, it has 13; it must win 20 % over the 8 levels that
+// 12 bits can name (25 %). MXFP4 may choose its scale among powers of two only and may lose 40 % (30 %).
 TEST(QuantEncode, RelativeRmsOnGaussianData) {
   const std::vector<float> x = gaussian(256 * 256, 0.02f, 7);
   for (const RmsCase& c : {RmsCase{DType::Q8_0, 32, 254, true, 1.02}, RmsCase{DType::Q4_0, 32, 16, true, 1.09},
@@ -345,16 +345,22 @@ TEST(QuantEncode, ValuesBeyondTheFormatSaturate) {
     float highest, lowest;
   };
   constexpr float kF16 = 65504.f;
-  const Case cases[] = {
-      {DType::Q8_0, 127 * kF16, -127 * kF16},          {DType::Q4_0, 8 * kF16, -8 * kF16},
-      {DType::Q4_K, kF16 * 63 * 15, -kF16 * 63},       {DType::Q5_K, kF16 * 63 * 31, -kF16 * 63},
-      {DType::Q6_K, kF16 * 128 * 32, -kF16 * 128 * 32}, {DType::Q3_K, kF16 * 32 * 4, -kF16 * 32 * 4},
-      {DType::IQ3_S, kF16 * 31 * 15, -kF16 * 31 * 15}, {DType::IQ4_NL, 127 * kF16, -127 * kF16},
-      {DType::IQ4_XS, 127 * 32 * kF16, -127 * 32 * kF16}, {DType::MXFP4, 0x1.8p127f, -0x1.8p127f}};
+  const Case cases[] = {{DType::Q8_0, 127 * kF16, -127 * kF16},
+                        {DType::Q4_0, 8 * kF16, -8 * kF16},
+                        {DType::Q4_K, kF16 * 63 * 15, -kF16 * 63},
+                        {DType::Q5_K, kF16 * 63 * 31, -kF16 * 63},
+                        {DType::Q6_K, kF16 * 128 * 32, -kF16 * 128 * 32},
+                        {DType::Q3_K, kF16 * 32 * 4, -kF16 * 32 * 4},
+                        {DType::IQ3_S, kF16 * 31 * 15, -kF16 * 31 * 15},
+                        {DType::IQ4_NL, 127 * kF16, -127 * kF16},
+                        {DType::IQ4_XS, 127 * 32 * kF16, -127 * 32 * kF16},
+                        {DType::MXFP4, 0x1.8p127f, -0x1.8p127f}};
   for (const Case& c : cases) {
-    // No level of these is 0, so that a scale a little short of the largest value serves its 31 neighbours: by 0.05 % with
-    // levels of ±1 to 127, by 2.1 % with 1 to 15.
-    const float slack = c.type == DType::IQ3_S ? 0.025f : c.type == DType::IQ4_XS || c.type == DType::IQ4_NL ? 0.001f : 0;
+    // No level of these is 0, so that a scale a little short of the largest value serves its 31 neighbours: by 0.05 %
+    // with levels of ±1 to 127, by 2.1 % with 1 to 15.
+    const float slack = c.type == DType::IQ3_S                               ? 0.025f
+                        : c.type == DType::IQ4_XS || c.type == DType::IQ4_NL ? 0.001f
+                                                                             : 0;
     for (const float huge : {3e38f, HUGE_VALF}) {
       std::vector<float> x(256, 0.f);
       x[40] = huge;
@@ -396,16 +402,18 @@ TEST(QuantEncode, TheListOfEncoders) {
   std::vector<DType> known;
   for (const DTypeInfo& entry : all_dtypes())
     if (has_encoder(entry.type)) known.push_back(entry.type);
-  EXPECT_EQ(known, (std::vector<DType>{DType::F32, DType::F16, DType::Q4_0, DType::Q8_0, DType::Q3_K, DType::Q4_K,
-                                       DType::Q5_K, DType::Q6_K, DType::IQ4_NL, DType::IQ3_S, DType::IQ4_XS, DType::BF16,
-                                       DType::MXFP4}));
+  EXPECT_EQ(known,
+            (std::vector<DType>{DType::F32, DType::F16, DType::Q4_0, DType::Q8_0, DType::Q3_K, DType::Q4_K, DType::Q5_K,
+                                DType::Q6_K, DType::IQ4_NL, DType::IQ3_S, DType::IQ4_XS, DType::BF16, DType::MXFP4}));
   try {
     encoder(DType::IQ2_XXS);
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Argument);
     EXPECT_NE(std::string(error.what()).find("IQ2_XXS"), std::string::npos);
-    EXPECT_NE(std::string(error.what()).find("F32, F16, Q4_0, Q8_0, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ3_S, IQ4_XS, BF16, MXFP4"), std::string::npos);
+    EXPECT_NE(std::string(error.what())
+                  .find("F32, F16, Q4_0, Q8_0, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ3_S, IQ4_XS, BF16, MXFP4"),
+              std::string::npos);
   }
 }
 

@@ -47,8 +47,7 @@ TEST(QuantRandom, MomentsAreAsAsked) {
 // Q8_0 has no level -128.
 TEST(QuantRandom, OnlyLevelsOfTheFormat) {
   const std::vector<uint8_t> bytes = draw(DType::Q8_0, 1, 5, 1 << 16);
-  for (size_t i = 0; i < bytes.size(); ++i)
-    ASSERT_TRUE(i % 34 < 2 || bytes[i] != 0x80) << i;
+  for (size_t i = 0; i < bytes.size(); ++i) ASSERT_TRUE(i % 34 < 2 || bytes[i] != 0x80) << i;
 }
 
 TEST(QuantRandom, PiecesAreTheWhole) {

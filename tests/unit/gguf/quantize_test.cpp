@@ -64,13 +64,14 @@ TEST(QuantScheme, NamesAndFileTypes) {
 
 TEST(QuantScheme, TheseAreNeverTouched) {
   for (const char* name :
-       {"blk.0.attn_norm.weight", "blk.3.ffn_gate_inp.weight", "blk.3.ffn_gate_inp_shexp.weight", "blk.0.ssm_conv1d.weight",
-        "blk.0.ssm_alpha.weight", "blk.0.ssm_beta.weight", "blk.0.ssm_ba.weight", "blk.0.indexer.q_proj.weight",
-        "blk.0.indexer.k_proj.weight", "blk.0.hc_attn_inject.weight", "blk.0.hc_attn_norm.weight", "blk.1.ple_conv1d.weight",
-        "blk.1.ple_norm_key.weight", "blk.9.nextn.hnorm.weight", "blk.0.ssm_a", "blk.0.attn_q.scale"})
+       {"blk.0.attn_norm.weight", "blk.3.ffn_gate_inp.weight", "blk.3.ffn_gate_inp_shexp.weight",
+        "blk.0.ssm_conv1d.weight", "blk.0.ssm_alpha.weight", "blk.0.ssm_beta.weight", "blk.0.ssm_ba.weight",
+        "blk.0.indexer.q_proj.weight", "blk.0.indexer.k_proj.weight", "blk.0.hc_attn_inject.weight",
+        "blk.0.hc_attn_norm.weight", "blk.1.ple_conv1d.weight", "blk.1.ple_norm_key.weight", "blk.9.nextn.hnorm.weight",
+        "blk.0.ssm_a", "blk.0.attn_q.scale"})
     EXPECT_TRUE(keeps_type(tensor(name, {256, 256}))) << name;
-  EXPECT_TRUE(keeps_type(tensor("blk.0.attn_q.weight", {256})));                       // a vector
-  EXPECT_TRUE(keeps_type(tensor("blk.0.attn_q.weight", {256, 256}, DType::I32)));      // not weights
+  EXPECT_TRUE(keeps_type(tensor("blk.0.attn_q.weight", {256})));                   // a vector
+  EXPECT_TRUE(keeps_type(tensor("blk.0.attn_q.weight", {256, 256}, DType::I32)));  // not weights
   for (const char* name : {"token_embd.weight", "output.weight", "blk.0.attn_q.weight", "blk.0.ffn_down_exps.weight",
                            "blk.0.hc_attn_up.weight", "per_layer_token_embd.weight", "blk.9.nextn.eh_proj.weight"})
     EXPECT_FALSE(keeps_type(tensor(name, {256, 256}))) << name;
@@ -109,7 +110,8 @@ TEST(QuantScheme, RowsThatDoNotFitGetTheNextType) {
   EXPECT_EQ(fitting_type(DType::Q5_K, 40), DType::F16);
   EXPECT_EQ(fitting_type(DType::MXFP4, 40), DType::F16);
   EXPECT_EQ(fitting_type(DType::Q4_K, 512), DType::Q4_K);
-  const std::vector<TensorInfo> list{tensor("per_layer_token_embd.weight", {256, 100}), tensor("blk.0.ffn_down.weight", {640, 4})};
+  const std::vector<TensorInfo> list{tensor("per_layer_token_embd.weight", {256, 100}),
+                                     tensor("blk.0.ffn_down.weight", {640, 4})};
   EXPECT_EQ(chosen(list, "Q4_K", "per_layer_token_embd.weight"), DType::IQ4_NL);
   EXPECT_EQ(chosen(list, "Q6_K", "per_layer_token_embd.weight"), DType::Q8_0);
   EXPECT_EQ(chosen(list, "Q8_0", "per_layer_token_embd.weight"), DType::Q8_0);
@@ -128,9 +130,9 @@ struct Source {
     writer.add("general.file_type", Value::of_u32(0));
     writer.add("split.count", Value::of_u16(1));
     writer.add("tokenizer.ggml.tokens", Value::of_strings({"a", "b"}));
-    const std::vector<TensorInfo> list{tensor("token_embd.weight", {256, 40}, type), tensor("blk.0.ffn_up_exps.weight", {512, 3, 2}, type),
-                                       tensor("blk.0.attn_norm.weight", {256}, DType::F32),
-                                       tensor("blk.0.ffn_gate_inp.weight", {256, 2}, DType::F32)};
+    const std::vector<TensorInfo> list{
+        tensor("token_embd.weight", {256, 40}, type), tensor("blk.0.ffn_up_exps.weight", {512, 3, 2}, type),
+        tensor("blk.0.attn_norm.weight", {256}, DType::F32), tensor("blk.0.ffn_gate_inp.weight", {256, 2}, DType::F32)};
     for (const TensorInfo& one : list) writer.add_tensor(one.name, one.type, {one.ne, one.dims});
     writer.begin_data();
     Random random(3);
@@ -168,7 +170,8 @@ TEST(Quantize, BytesAreThoseOfTheEncoders) {
       const std::vector<float>& x = source.values.at(one.source.name);
       std::vector<std::byte> expected(stored->bytes);
       encoder(stored->type)(x.data(), expected.data(), static_cast<int64_t>(x.size()));
-      EXPECT_EQ(std::memcmp(file.data(*stored), expected.data(), expected.size()), 0) << scheme.name << " " << stored->name;
+      EXPECT_EQ(std::memcmp(file.data(*stored), expected.data(), expected.size()), 0)
+          << scheme.name << " " << stored->name;
       // The reported error is that of the decoded bytes.
       std::vector<float> y(x.size());
       decoder(stored->type)(expected.data(), y.data(), static_cast<int64_t>(y.size()));

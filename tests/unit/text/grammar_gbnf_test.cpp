@@ -32,7 +32,8 @@ std::string error_of(const std::string& text) {
 }
 
 void expect_errors(const std::vector<std::pair<std::string, std::string>>& cases) {
-  for (const auto& [text, part] : cases) EXPECT_NE(error_of(text).find(part), std::string::npos) << text << "\n" << error_of(text);
+  for (const auto& [text, part] : cases)
+    EXPECT_NE(error_of(text).find(part), std::string::npos) << text << "\n" << error_of(text);
 }
 
 TEST(Gbnf, LiteralsAndAlternatives) {
@@ -60,7 +61,8 @@ TEST(Gbnf, Classes) {
       {R"(root ::= [\]\\\^\-])", {"]", "\\", "^", "-"}, {"[", "_"}},
       {"root ::= [à-ü]", {"à", "é", "ü"}, {"a", "ÿ", "\xC3"}},
       {R"(root ::= [\u0400-\u04FF]+)", {"Москва"}, {"Moskva", ""}},
-      {R"(root ::= [\x80-\U0010FFFF])", {"\xC2\x80", "é", "€", "\xED\x9F\xBF", "\xEE\x80\x80", "😀", "\xF4\x8F\xBF\xBF"},
+      {R"(root ::= [\x80-\U0010FFFF])",
+       {"\xC2\x80", "é", "€", "\xED\x9F\xBF", "\xEE\x80\x80", "😀", "\xF4\x8F\xBF\xBF"},
        {"a", "\x80", "\xC1\xBF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE0\x80\x80"}},
       {"root ::= .", {"a", "\n", "é", "😀"}, {"", "ab", "\x80"}},
       {"root ::= [^]", {"a", "\n"}, {""}},
@@ -83,11 +85,17 @@ TEST(Gbnf, Repetition) {
       {R"(root ::= ("a"{2}){2,3})", {"aaaa", "aaaaaa"}, {"aa", "aaa", "aaaaa"}},
       {R"(root ::= "a"{ 1 , 2 } "b"*)", {"ab", "aabb"}, {"b", "aaab"}},
       {R"(root ::= "a"*+? "b")", {"b", "aab"}, {"a"}},
-      {"root ::= [a-z]{70,80}", {std::string(70, 'x'), std::string(80, 'x')}, {std::string(69, 'x'), std::string(81, 'x')}},
-      {"root ::= [ab]{100} \"c\"", {std::string(100, 'a') + "c"}, {std::string(99, 'a') + "c", std::string(101, 'a') + "c"}},
-      {"root ::= ([ab]{0,40} \",\"){1,50}", {",", "ab,", std::string(40, 'a') + "," + std::string(40, 'b') + ",", std::string(50, ',')},
+      {"root ::= [a-z]{70,80}",
+       {std::string(70, 'x'), std::string(80, 'x')},
+       {std::string(69, 'x'), std::string(81, 'x')}},
+      {"root ::= [ab]{100} \"c\"",
+       {std::string(100, 'a') + "c"},
+       {std::string(99, 'a') + "c", std::string(101, 'a') + "c"}},
+      {"root ::= ([ab]{0,40} \",\"){1,50}",
+       {",", "ab,", std::string(40, 'a') + "," + std::string(40, 'b') + ",", std::string(50, ',')},
        {"", std::string(41, 'a') + ",", "ab", std::string(51, ',')}},
-      {"root ::= (\"a\"? \"b\"?){0,100}", {"", "ab", "ba", std::string(100, 'a'), std::string(200, 'b').substr(0, 100)},
+      {"root ::= (\"a\"? \"b\"?){0,100}",
+       {"", "ab", "ba", std::string(100, 'a'), std::string(200, 'b').substr(0, 100)},
        {std::string(101, 'a'), "c"}},
       {"root ::= (\"a\"*){90,100} \"b\"", {"b", std::string(300, 'a') + "b"}, {"", "ba"}},
   });
@@ -100,7 +108,8 @@ TEST(Gbnf, Recursion) {
       {"root ::= list\nlist ::= item (\",\" list)?\nitem ::= [0-9]+", {"1", "1,2", "10,20,30"}, {"", "1,", ",1"}},
       {R"(root ::= "x" root | "y")", {"y", "xy", std::string(5000, 'x') + "y"}, {"x", "yx"}},
       {"root ::= expr\nexpr ::= term ([-+] term)*\nterm ::= fact ([*/] fact)*\nfact ::= [0-9]+ | \"(\" expr \")\"",
-       {"1", "1+2*3", "(1+2)*3", "((((4))))"}, {"", "1+", "(1", "1 + 2", "()"}},
+       {"1", "1+2*3", "(1+2)*3", "((((4))))"},
+       {"", "1+", "(1", "1 + 2", "()"}},
       {"root ::= \"a\" root | \"b\" dead | \"d\"\ndead ::= \"c\" dead\n", {"d", "aad"}, {"ab", "abc"}},
   });
 }
