@@ -156,7 +156,7 @@ SliceBounds slice_bounds(const Value& begin, const Value& end, const Value& step
   const auto clamp = [&](const Value& v, int64_t fallback) {
     if (v.is(Kind::None)) return fallback;
     int64_t index = as_index(v, "a bound of a slice");
-    if (index < 0) index = index < -size ? lowest : index + size;
+    if (index < 0) index += size;
     return std::clamp(index, lowest, highest);
   };
   b.begin = clamp(begin, b.step < 0 ? highest : lowest);

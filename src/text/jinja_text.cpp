@@ -19,7 +19,8 @@ size_t space_at(std::string_view text, size_t pos) {
 }
 
 size_t find_text(std::string_view text, std::string_view pattern, size_t from) {
-  if (from > text.size()) return std::string_view::npos;
+  constexpr size_t kShort = 32;  // bytes that may be compared at each place
+  if (pattern.size() <= kShort || from > text.size()) return text.find(pattern, from);
   const void* found = ::memmem(text.data() + from, text.size() - from, pattern.data(), pattern.size());
   return found == nullptr ? std::string_view::npos : static_cast<size_t>(static_cast<const char*>(found) - text.data());
 }

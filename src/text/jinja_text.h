@@ -19,7 +19,7 @@ size_t char_count(std::string_view text);
 size_t char_length(std::string_view text, size_t pos);              // bytes of the character at `pos`
 std::vector<uint32_t> char_starts(std::string_view text, Budget&);  // and the end of the text
 
-// As std::string_view::find, in linear time whatever the pattern (memmem is two-way search).
+// As std::string_view::find, in linear time also for long patterns (memmem is two-way search).
 size_t find_text(std::string_view text, std::string_view pattern, size_t from = 0);
 
 enum class Side : uint8_t { Left = 1, Right = 2, Both = 3 };

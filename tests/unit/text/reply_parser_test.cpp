@@ -214,7 +214,7 @@ TEST(ReplyParser, MalformedJsonCallsBecomeContent) {
         R"({"name": "f", "arguments": "x"})", R"({"name": "f", "name": "g"})", R"({"name": ""})",
         R"({"name": "f", "arguments": {"a": 1})", R"({"name": "f", "arguments": {"a": "x}}
 )",
-        R"({name: "f"})"}) {
+        R"({name: "f"})", "{<", "{</tool_call"}) {
     const std::string raw = "<tool_call>" + std::string(object) + "</tool_call>";
     const ParsedReply r = parse("a " + raw + " b<tool_call>{\"name\": \"stop\"}</tool_call>");
     EXPECT_EQ(r.content, "a" + raw + " b") << object;
