@@ -113,6 +113,8 @@ def hf(source):
             if (folder / file).exists():
                 full = read_safetensors(folder / file)
                 small = {key: array for key, array in full.items() if kept(key)}
+                if "T65.hidden.8" in small:
+                    small.pop("T65.hidden.4")
                 if small:
                     write_safetensors(target / file, small)
         for file in ("config.json", "model.safetensors"):

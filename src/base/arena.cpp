@@ -10,7 +10,8 @@ constexpr size_t kSmallestChunk = size_t{1} << 20;
 
 Tensor Arena::tensor(DType dtype, std::initializer_list<int64_t> extents) {
   Tensor view = make_tensor(nullptr, dtype, extents);
-  const size_t bytes = std::max<size_t>(kAlignment, (bytes_of(dtype, view.elements()) + kAlignment - 1) / kAlignment * kAlignment);
+  const size_t bytes =
+      std::max<size_t>(kAlignment, (bytes_of(dtype, view.elements()) + kAlignment - 1) / kAlignment * kAlignment);
   while (chunk_ < chunks_.size() && chunks_[chunk_].bytes() - used_ < bytes) ++chunk_, used_ = 0;
   if (chunk_ == chunks_.size()) chunks_.emplace_back(std::max(bytes, kSmallestChunk));
   view.data = static_cast<char*>(chunks_[chunk_].data()) + used_;

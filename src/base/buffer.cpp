@@ -22,7 +22,8 @@ Buffer::~Buffer() {
 Tensor Buffer::tensor(DType dtype, std::initializer_list<int64_t> extents) const {
   const Tensor view = make_tensor(data_, dtype, extents);
   if (bytes_of(dtype, view.elements()) > bytes_)
-    throw Error(ErrorKind::Argument, describe(view) + " does not fit in a buffer of " + std::to_string(bytes_) + " bytes");
+    throw Error(ErrorKind::Argument,
+                describe(view) + " does not fit in a buffer of " + std::to_string(bytes_) + " bytes");
   return view;
 }
 

@@ -23,7 +23,8 @@ const char* to_string(ErrorKind kind);
 // Process exit code that a command line returns for an error of this kind.
 int exit_code(ErrorKind kind);
 
-// One line: what happened, where (file and offset, operator and argument, setting), what to do.
+// One line: what happened, where (file and offset, operator and argument, setting), what to do. Control characters are
+// written as \xNN and very long texts are cut.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message, const std::string& where = {});

@@ -1,5 +1,6 @@
-// The elementary functions of the CPU arms: one form of each, the same bits in every arm, built from plain f32 operations
-// so that a compiler can vectorise loops over them. Checked against float64 in tests/unit/base/fmath_test.cpp.
+// The elementary functions of the CPU arms: one form of each, the same bits in every arm, built from plain f32
+// operations so that a compiler can vectorise loops over them. Checked against float64 in
+// tests/unit/base/fmath_test.cpp.
 #pragma once
 
 #include <bit>
@@ -8,9 +9,9 @@
 
 namespace strata {
 
-// e^x within 2 ulp for results that are normal numbers; 0 below -87.33 (no subnormals), infinity above 88.72; NaN stays.
-// x = n ln 2 + r with |r| <= ln 2 / 2 in two steps (Cody and Waite), then the Taylor polynomial of degree 7 in r, whose
-// remainder is below r^8/8! = 5e-9.
+// e^x within 2 ulp for results that are normal numbers; 0 below -87.33 (no subnormals), infinity above 88.72; NaN
+// stays. x = n ln 2 + r with |r| <= ln 2 / 2 in two steps (Cody and Waite), then the Taylor polynomial of degree 7 in
+// r, whose remainder is below r^8/8! = 5e-9.
 inline float exp_f32(float x) {
   constexpr float kLog2e = 1.44269504088896341f;
   constexpr float kLn2High = 0.693359375f;  // 10 bits: n * kLn2High is exact

@@ -26,7 +26,7 @@ namespace {
 MappedFile::MappedFile(const std::string& path) : path_(path) {
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) file_error(path, "open");
-  struct stat status{};
+  struct stat status {};
   if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
     const bool irregular = errno == 0 || !S_ISREG(status.st_mode);
     ::close(descriptor_);
@@ -61,7 +61,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 size_t MappedFile::size_on_disk() const {
-  struct stat status{};
+  struct stat status {};
   if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) return 0;
   return static_cast<size_t>(status.st_size);
 }

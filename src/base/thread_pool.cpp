@@ -31,7 +31,7 @@ ThreadPool::ThreadPool(int threads) {
   if (threads < 1 || threads > 1024)
     throw Error(ErrorKind::Argument, "a thread pool has 1 to 1024 threads, not " + std::to_string(threads));
   workers_.reserve(static_cast<size_t>(threads - 1));
-  for (int thread = 1; thread < threads; ++thread) workers_.emplace_back([this, thread] { work(thread); });
+  for (int thread = 1; thread < threads; ++thread) workers_.emplace_back([this] { work(); });
 }
 
 ThreadPool::~ThreadPool() {
@@ -41,12 +41,22 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::run_share(int thread) const {
+bool ThreadPool::claim(uint32_t generation, int& share) {
+  uint64_t state = claims_.load(std::memory_order_acquire);
+  while (state >> 32 == generation && (state & 0xffff) < (state >> 16 & 0xffff)) {
+    if (!claims_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel)) continue;
+    share = static_cast<int>(state & 0xffff);
+    return true;
+  }
+  return false;
+}
+
+void ThreadPool::run_share(int share) const {
   const int64_t grains = (task_.items + task_.grain - 1) / task_.grain;
   const int64_t count = threads();
-  const int64_t begin = grains * thread / count * task_.grain;
-  const int64_t end = std::min(grains * (thread + 1) / count * task_.grain, task_.items);
-  if (begin < end) task_.call(task_.context, begin, end, thread);
+  const int64_t begin = grains * share / count * task_.grain;
+  const int64_t end = std::min(grains * (share + 1) / count * task_.grain, task_.items);
+  if (begin < end) task_.call(task_.context, begin, end, share);
 }
 
 void ThreadPool::dispatch(const Task& task) {
@@ -57,23 +67,27 @@ void ThreadPool::dispatch(const Task& task) {
   }
   task_ = task;
   finished_.store(0, std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_release);
+  const auto shares = static_cast<uint32_t>(threads());
+  const uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;
+  claims_.store(uint64_t{generation} << 32 | uint64_t{shares} << 16, std::memory_order_release);
+  generation_.store(generation, std::memory_order_release);
   generation_.notify_all();
-  run_share(0);
-  const auto all = static_cast<uint32_t>(workers_.size());
-  for (uint32_t done = finished_.load(std::memory_order_acquire); done != all;
-       done = finished_.load(std::memory_order_acquire))
-    wait_changed(finished_, done);
+  uint32_t mine = 0;
+  for (int share = 0; claim(generation, share); ++mine) run_share(share);
+  uint32_t done = finished_.fetch_add(mine, std::memory_order_acq_rel) + mine;
+  for (; done != shares; done = finished_.load(std::memory_order_acquire)) wait_changed(finished_, done);
 }
 
-void ThreadPool::work(int thread) {
+void ThreadPool::work() {
   for (uint32_t seen = 0;;) {
     wait_changed(generation_, seen);
-    ++seen;
+    seen = generation_.load(std::memory_order_acquire);
     if (stop_.load(std::memory_order_relaxed)) return;
-    run_share(thread);
-    finished_.fetch_add(1, std::memory_order_release);
-    finished_.notify_one();
+    for (int share = 0; claim(seen, share);) {
+      run_share(share);
+      finished_.fetch_add(1, std::memory_order_release);
+      finished_.notify_one();
+    }
   }
 }
 

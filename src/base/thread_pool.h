@@ -1,5 +1,6 @@
-// A thread pool with a fixed partition: item ranges depend on the item count and the thread count alone. Nothing is
-// stolen, so nothing about a result can hang on timing; operators make each item independent of the partition too.
+// A thread pool with a fixed partition: the shares of a call depend on its item count and the thread count alone, so
+// nothing about a result can hang on timing. Which thread computes a share does: whoever is free takes the next one, so
+// that a thread that waits for a processor holds nobody up.
 #pragma once
 
 #include <atomic>
@@ -25,8 +26,9 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls body(begin, end, thread) once per non-empty share of [0, items); returns when all are done. Shares hold whole
-  // multiples of `grain` items (but the last). body must not throw. One caller at a time.
+  // Calls body(begin, end, share) once per non-empty share of [0, items); returns when all are done. Shares hold whole
+  // multiples of `grain` items (but the last) and are numbered below threads(). body must not throw. One caller at a
+  // time.
   template <class Body>
   void run(int64_t items, int64_t grain, Body&& body) {
     using Plain = std::remove_reference_t<Body>;
@@ -34,8 +36,8 @@ class ThreadPool {
     task.items = items;
     task.grain = grain < 1 ? 1 : grain;
     task.context = const_cast<void*>(static_cast<const void*>(&body));
-    task.call = [](void* context, int64_t begin, int64_t end, int thread) {
-      (*static_cast<Plain*>(context))(begin, end, thread);
+    task.call = [](void* context, int64_t begin, int64_t end, int share) {
+      (*static_cast<Plain*>(context))(begin, end, share);
     };
     dispatch(task);
   }
@@ -48,13 +50,15 @@ class ThreadPool {
     void (*call)(void*, int64_t, int64_t, int) = nullptr;
   };
   void dispatch(const Task& task);
-  void run_share(int thread) const;
-  void work(int thread);
+  bool claim(uint32_t generation, int& share);  // takes the next share of that call; false: none is left
+  void run_share(int share) const;
+  void work();
 
   std::vector<std::thread> workers_;
-  Task task_;
-  std::atomic<uint32_t> generation_{0};
-  std::atomic<uint32_t> finished_{0};
+  Task task_;                            // changes only while no share is claimed
+  std::atomic<uint64_t> claims_{0};      // generation (32 bits), shares (16), next share (16)
+  std::atomic<uint32_t> generation_{0};  // of claims_, for sleepers
+  std::atomic<uint32_t> finished_{0};    // shares of the current call
   std::atomic<bool> stop_{false};
 };
 

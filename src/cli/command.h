@@ -20,7 +20,8 @@ struct CommandContext {
   Settings& settings;
   Log& log;
   const std::vector<std::string>& arguments;  // what is neither an option nor the value of one
-  const std::atomic<bool>& interrupted;       // set by Ctrl-C: stop soon and throw Error{Interrupted}
+  std::atomic<bool>&
+      interrupted;  // set by Ctrl-C: stop soon and throw Error{Interrupted}, or handle it and clear the flag
   const Program& program;
 };
 
@@ -48,6 +49,6 @@ struct Program {
 
 // Runs the command that `arguments` name. Errors become one line on standard error and their exit code.
 int run_program(const Program& program, const std::vector<std::string>& arguments, const char* const* environment,
-                const std::atomic<bool>& interrupted);
+                std::atomic<bool>& interrupted);
 
 }  // namespace strata::cli

@@ -135,7 +135,8 @@ class HelpFormatter : public CLI::Formatter {
     usage += " [options]";
     const Positional& positional = command_->positional;
     if (positional.max > 0) {
-      const std::string more = std::string(positional.name) + (positional.max > 1 ? "..." : "");
+      const std::string more =
+          std::string(positional.name) + (positional.max > std::max<size_t>(1, positional.min) ? "..." : "");
       usage += positional.min == 0 ? " [" + more + "]" : " " + more;
       return usage + "\n\n" + row(std::string(positional.name), positional.help) + "\n";
     }

@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+#include "cli/chat_settings.h"
 #include "cli/common_settings.h"
 #include "cli/evidence_settings.h"
 #include "cli/model_settings.h"
@@ -8,8 +9,11 @@ namespace strata::cli {
 
 Program strata_program() {
   return {
-      .commands = {generate_command(), tokenize_command(), convert_command(), devices_command(), parity_command(), evidence_command(), config_command(), completion_command()},
-      .settings = {common_settings(), model_settings(), sampler_settings(), kernel_settings(), evidence_settings()},
+      .commands = {generate_command(), chat_command(), tokenize_command(), inspect_command(), convert_command(),
+                   quantize_command(), synth_command(), parity_command(), evidence_command(), devices_command(),
+                   config_command(), completion_command()},
+      .settings = {common_settings(), model_settings(), sampler_settings(), chat_settings(), kernel_settings(),
+                   evidence_settings()},
       .operators = operator_names(),
   };
 }

@@ -5,13 +5,17 @@
 
 namespace strata::cli {
 
+Command chat_command();
 Command completion_command();
 Command config_command();
 Command convert_command();
 Command devices_command();
 Command evidence_command();
 Command generate_command();
+Command inspect_command();
 Command parity_command();
+Command quantize_command();
+Command synth_command();
 Command tokenize_command();
 
 Program strata_program();

@@ -1,4 +1,6 @@
 // strata convert: a Hugging Face checkpoint directory to GGUF.
+#include "gguf/hf/convert.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -7,7 +9,6 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
-#include "gguf/hf/convert.h"
 #include "gguf/quant.h"
 
 namespace strata::cli {
@@ -18,7 +19,8 @@ constexpr std::array kOwn{
                 .type = SettingType::Text,
                 .default_text = "f16",
                 .group = "Convert",
-                .help = "type of the large tensors: f32, f16, bf16, q8_0, q4_0, q4_k, q6_k",
+                .help = "type of the large tensors: f32, f16, bf16, q8_0, q4_0, q3_k, q4_k, q5_k, q6_k, iq3_s, iq4_nl, "
+                        "iq4_xs, mxfp4",
                 .persistent = false},
     SettingSpec{.name = "outfile",
                 .flags = "-o,--outfile",
@@ -78,11 +80,12 @@ int run(CommandContext& context) {
 }  // namespace
 
 Command convert_command() {
-  return {.name = "convert",
-          .summary = "Convert a Hugging Face checkpoint to GGUF.",
-          .own = kOwn,
-          .positional = {.name = "DIRECTORY", .help = "folder with config.json and safetensors files", .min = 1, .max = 1},
-          .run = run};
+  return {
+      .name = "convert",
+      .summary = "Convert a Hugging Face checkpoint to GGUF.",
+      .own = kOwn,
+      .positional = {.name = "DIRECTORY", .help = "folder with config.json and safetensors files", .min = 1, .max = 1},
+      .run = run};
 }
 
 }  // namespace strata::cli

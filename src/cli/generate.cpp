@@ -2,21 +2,26 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <array>
+#include <chrono>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "cli/chat_settings.h"
 #include "cli/commands.h"
 #include "cli/model_settings.h"
+#include "runtime/chat.h"
 #include "text/stream.h"
 
 namespace strata::cli {
 namespace {
 
+constexpr size_t kMaxGrammarBytes = size_t{4} << 20;  // the grammar has its own, smaller limit
 constexpr size_t kMaxPromptBytes = size_t{256} << 20;
 
 constexpr std::array kOwn{
@@ -57,11 +62,39 @@ constexpr std::array kOwn{
                 .group = "Generate",
                 .help = "go on past the end of the text",
                 .persistent = false},
+    SettingSpec{.name = "grammar",
+                .type = SettingType::Text,
+                .group = "Generate",
+                .help = "only texts of this GBNF grammar",
+                .persistent = false},
+    SettingSpec{.name = "grammar_file",
+                .type = SettingType::Path,
+                .group = "Generate",
+                .help = "only texts of the GBNF grammar in this file",
+                .persistent = false},
+    SettingSpec{.name = "json_schema",
+                .flags = "-j,--json-schema",
+                .type = SettingType::Text,
+                .group = "Generate",
+                .help = "only JSON of this schema; {} is any JSON value",
+                .persistent = false},
+    SettingSpec{.name = "json_schema_file",
+                .flags = "-jf,--json-schema-file",
+                .type = SettingType::Path,
+                .group = "Generate",
+                .help = "only JSON of the schema in this file",
+                .persistent = false},
     SettingSpec{.name = "special",
                 .type = SettingType::Bool,
                 .default_text = "true",
                 .group = "Generate",
                 .help = "control tokens written in the prompt are read as such",
+                .persistent = false},
+    SettingSpec{.name = "chat",
+                .type = SettingType::Bool,
+                .default_text = "false",
+                .group = "Generate",
+                .help = "the prompt is a user turn: answer it in the form of the model's chat template",
                 .persistent = false},
     SettingSpec{.name = "echo",
                 .type = SettingType::Bool,
@@ -101,16 +134,44 @@ std::vector<int32_t> parse_ids(const std::string& text) {
   return ids;
 }
 
+// The text of --prompt or --file.
+std::string read_prompt_text(const Settings& settings) {
+  const std::string& file = settings.get_text("file");
+  if (settings.origin("prompt") != SettingOrigin::Default) return settings.get_text("prompt");
+  return file == "-" ? read_stdin() : read_file(file, kMaxPromptBytes);
+}
+
+std::string readable(std::string_view bytes) {
+  text::Utf8Stream clean(true);
+  return clean.push(bytes) + clean.finish();
+}
+
 // The prompt as ids, and as text when it was given as text.
 std::vector<int32_t> read_request_prompt(const Settings& settings, const Engine& engine, std::string& text) {
-  const std::string &prompt = settings.get_text("prompt"), &file = settings.get_text("file");
-  const std::string& tokens = settings.get_text("tokens");
-  auto is_set = [&](const char* name) { return settings.origin(name) != SettingOrigin::Default; };
-  const int given = is_set("prompt") + is_set("file") + is_set("tokens");
-  if (given != 1) throw Error(ErrorKind::Usage, "give one of --prompt, --file and --tokens");
-  if (!tokens.empty()) return parse_ids(tokens);
-  text = is_set("prompt") ? prompt : (file == "-" ? read_stdin() : read_file(file, kMaxPromptBytes));
+  if (const std::string& tokens = settings.get_text("tokens"); !tokens.empty()) return parse_ids(tokens);
+  text = read_prompt_text(settings);
   return engine.tokenizer().encode(text, {.add_special = true, .parse_special = settings.get_bool("special")});
+}
+
+std::optional<text::Grammar> read_grammar(const Settings& settings) {
+  std::optional<text::Grammar> grammar;
+  for (const char* name : {"grammar", "grammar_file", "json_schema", "json_schema_file"}) {
+    if (settings.origin(name) == SettingOrigin::Default) continue;
+    if (grammar)
+      throw Error(ErrorKind::Usage, "give one of --grammar, --grammar-file, --json-schema and --json-schema-file");
+    const std::string& value = settings.get_text(name);
+    const std::string text = std::string_view(name).ends_with("_file") ? read_file(value, kMaxGrammarBytes) : value;
+    grammar = name[0] == 'g' ? text::Grammar::from_gbnf(text) : text::Grammar::from_json_schema(text);
+  }
+  return grammar;
+}
+
+void check_one_prompt(const Settings& settings) {
+  int given = 0;
+  for (const char* name : {"prompt", "file", "tokens"}) given += settings.origin(name) != SettingOrigin::Default;
+  if (given != 1) throw Error(ErrorKind::Usage, "give one of --prompt, --file and --tokens");
+  if (settings.get_bool("chat") && !settings.get_text("tokens").empty())
+    throw Error(ErrorKind::Usage, "--chat needs text: give it with -p or -f");
 }
 
 std::string rate(double count, double seconds) {
@@ -121,9 +182,11 @@ std::string arms_text(const Queue& queue) {
   std::map<std::string, std::string> operators_of;
   for (const ArmChoice& choice : queue.arms())
     if (!choice.ran.empty()) operators_of[choice.ran] += (operators_of[choice.ran].empty() ? "" : " ") + choice.op;
-  if (operators_of.size() == 1) return fmt::format("{} ({} operators)", operators_of.begin()->first, queue.arms().size());
+  if (operators_of.size() == 1)
+    return fmt::format("{} ({} operators)", operators_of.begin()->first, queue.arms().size());
   std::string text;
-  for (const auto& [arm, operators] : operators_of) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", arm, operators);
+  for (const auto& [arm, operators] : operators_of)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", arm, operators);
   return text;
 }
 
@@ -134,7 +197,8 @@ void print_summary(const GenerateResult& result, size_t prompt_tokens, const Eng
              rate(outputs - 1, result.output_seconds), to_string(result.reason));
   fmt::print(stderr, "peak memory: {:.1f} MiB (model file {:.1f} MiB) | threads: {} | arms: {}\n",
              static_cast<double>(peak_resident_bytes()) / 1048576,
-             static_cast<double>(engine.model().file().file_bytes()) / 1048576, queue.pool().threads(), arms_text(queue));
+             static_cast<double>(engine.model().file().file_bytes()) / 1048576, queue.pool().threads(),
+             arms_text(queue));
 }
 
 nlohmann::ordered_json json_result(const GenerateResult& result, const std::string& text, size_t prompt_tokens,
@@ -145,7 +209,7 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
   auto per_second = [](double count, double seconds) { return seconds > 0 ? count / seconds : 0.0; };
   const auto outputs = static_cast<double>(result.tokens.size());
   return {{"model", engine.model().file().path()},
-          {"text", text},
+          {"text", readable(text)},
           {"tokens", result.tokens},
           {"finish_reason", to_string(result.reason)},
           {"load_ms", load_seconds * 1e3},
@@ -160,59 +224,107 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
           {"arms", arms}};
 }
 
-int run(CommandContext& context) {
-  const Settings& settings = context.settings;
-  const bool json = settings.get_bool("json"), terminal = ::isatty(STDERR_FILENO) != 0;
-  const auto start = std::chrono::steady_clock::now();
-  if (terminal) fmt::print(stderr, "loading {} ...\r", model_path(settings));
-  Engine engine(engine_options(settings), context.log);
-  context.log.info(fmt::format("{} | {}{}", engine.model().file().path(), describe(engine.model().spec()),
-                               terminal ? "        " : ""));
-  const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+class Generate {
+ public:
+  Generate(CommandContext& context, std::optional<text::Grammar> grammar)
+      : context_(context),
+        settings_(context.settings),
+        json_(settings_.get_bool("json")),
+        start_(Clock::now()),
+        engine_(engine_options(settings_), context.log) {
+    load_seconds_ = std::chrono::duration<double>(Clock::now() - start_).count();
+    request_.max_tokens = settings_.get_int("predict");
+    request_.context = settings_.get_int("ctx_size");
+    request_.sampler = sampler_options(settings_);
+    request_.stop = settings_.get_texts("stop");
+    request_.ignore_end = settings_.get_bool("ignore_eos");
+    request_.grammar = std::move(grammar);
+  }
 
-  GenerateRequest request;
-  std::string prompt_text;
-  request.prompt = read_request_prompt(settings, engine, prompt_text);
-  request.max_tokens = settings.get_int("predict");
-  request.context = settings.get_int("ctx_size");
-  request.sampler = sampler_options(settings);
-  request.stop = settings.get_texts("stop");
-  request.ignore_end = settings.get_bool("ignore_eos");
-  if (request.context > engine.model().spec().context)
-    context.log.warn(fmt::format("the context of {} is beyond the {} positions the model was trained for",
-                                 request.context, engine.model().spec().context));
+  int run() {
+    context_.log.info(fmt::format("{} | {}", engine_.model().file().path(), describe(engine_.model().spec())));
+    if (request_.context > engine_.model().spec().context)
+      context_.log.warn(fmt::format("the context of {} is beyond the {} positions the model was trained for",
+                                    request_.context, engine_.model().spec().context));
+    return settings_.get_bool("chat") ? run_chat() : run_text();
+  }
 
-  GenerateCallbacks callbacks;
-  callbacks.interrupted = &context.interrupted;
-  std::string text;
-  callbacks.text = [&](std::string_view bytes) {
-    if (json) {
-      text += bytes;
-      return;
-    }
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  int run_text() {
+    std::string prompt, text;
+    request_.prompt = read_request_prompt(settings_, engine_, prompt);
+    GenerateCallbacks callbacks;
+    callbacks.interrupted = &context_.interrupted;
+    callbacks.prompt_progress = prompt_progress();
+    callbacks.text = [&](std::string_view bytes) {
+      json_ ? void(text += bytes) : print(bytes);
+      return true;
+    };
+    if (settings_.get_bool("echo") && !json_) print(prompt);
+    const GenerateResult result = engine_.generate(request_, callbacks);
+    return finish(result, request_.prompt.size(),
+                  json_result(result, text, request_.prompt.size(), load_seconds_, engine_));
+  }
+
+  int run_chat() {
+    const text::ChatTemplate chat = chat_template_of(engine_);
+    if (!chat.note().empty()) context_.log.info(chat.note());
+    text::ChatRequest conversation = chat_request(settings_);
+    conversation.messages.push_back({.role = "user", .content = read_prompt_text(settings_)});
+    ReplyPrinter printer(settings_);
+    ChatCallbacks callbacks;
+    callbacks.interrupted = &context_.interrupted;
+    callbacks.prompt_progress = prompt_progress();
+    if (!json_) callbacks.event = [&](const text::ReplyEvent& event) { printer.show(event); };
+    const ChatReply reply = chat_reply(engine_, chat, conversation, request_, callbacks);
+    if (reply.parts.ended_in_thinking) context_.log.warn("the reply ended inside its thoughts");
+    nlohmann::ordered_json document =
+        json_result(reply.result, reply.parts.content, reply.prompt_tokens, load_seconds_, engine_);
+    document["reasoning_content"] = readable(reply.parts.reasoning);
+    document["tool_calls"] = nlohmann::ordered_json::array();
+    for (const text::ParsedCall& call : reply.parts.calls)
+      document["tool_calls"].push_back({{"name", readable(call.name)}, {"arguments", readable(call.arguments)}});
+    return finish(reply.result, reply.prompt_tokens, document);
+  }
+
+  int finish(const GenerateResult& result, size_t prompt_tokens, const nlohmann::ordered_json& document) {
+    fmt::print("{}\n", json_ ? document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) : "");
+    std::fflush(stdout);
+    if (!json_ && context_.log.enabled(LogLevel::Info)) print_summary(result, prompt_tokens, engine_, engine_.queue());
+    return result.reason == FinishReason::Interrupted ? exit_code(ErrorKind::Interrupted) : 0;
+  }
+
+  static void print(std::string_view bytes) {
     std::fwrite(bytes.data(), 1, bytes.size(), stdout);
     if (std::fflush(stdout) != 0) throw Error(ErrorKind::File, "cannot write the output", "standard output");
-  };
-  if (terminal)
-    callbacks.prompt_progress = [](int64_t done, int64_t total) {
+  }
+
+  // A line that overwrites itself, on a terminal and for long prompts only.
+  static std::function<void(int64_t, int64_t)> prompt_progress() {
+    if (::isatty(STDERR_FILENO) == 0) return {};
+    return [](int64_t done, int64_t total) {
       if (total <= 512) return;
       const std::string line = done < total ? fmt::format("prompt: {} of {} tokens", done, total) : std::string();
       fmt::print(stderr, "{:<40}\r", line);
     };
-  if (settings.get_bool("echo") && !json) callbacks.text(prompt_text);
-
-  const GenerateResult result = engine.generate(request, callbacks);
-  if (json) {
-    text::Utf8Stream clean(true);
-    const std::string shown = clean.push(text) + clean.finish();
-    fmt::print("{}\n", json_result(result, shown, request.prompt.size(), load_seconds, engine).dump(
-                           2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  } else {
-    fmt::print("\n");
-    std::fflush(stdout);
-    if (context.log.enabled(LogLevel::Info)) print_summary(result, request.prompt.size(), engine, engine.queue());
   }
-  return result.reason == FinishReason::Interrupted ? exit_code(ErrorKind::Interrupted) : 0;
+
+  CommandContext& context_;
+  const Settings& settings_;
+  bool json_;
+  Clock::time_point start_;
+  Engine engine_;
+  double load_seconds_ = 0;
+  GenerateRequest request_;
+};
+
+int run(CommandContext& context) {
+  check_one_prompt(context.settings);
+  std::optional<text::Grammar> grammar = read_grammar(context.settings);  // its errors come before the model is read
+  if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "loading {} ...\r", model_path(context.settings));
+  return Generate(context, std::move(grammar)).run();
 }
 
 }  // namespace
@@ -220,9 +332,10 @@ int run(CommandContext& context) {
 Command generate_command() {
   std::vector<std::string_view> settings = engine_setting_names();
   for (std::string_view name : sampler_setting_names()) settings.push_back(name);
+  for (std::string_view name : chat_setting_names()) settings.push_back(name);
   settings.push_back("json");
   return {.name = "generate",
-          .summary = "Continue a text with a model.",
+          .summary = "Continue a text, or answer a question with --chat.",
           .own = kOwn,
           .settings = std::move(settings),
           .run = run};

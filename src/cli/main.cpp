@@ -12,13 +12,17 @@ namespace {
 std::atomic<bool> g_interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 
-void on_interrupt(int) { g_interrupted = true; }
+// The first Ctrl-C asks the command to stop, a second one before it did ends the process.
+void on_interrupt(int) {
+  if (!g_interrupted.exchange(true)) return;
+  signal(SIGINT, SIG_DFL);
+  raise(SIGINT);
+}
 
-// The first Ctrl-C asks the command to stop, the second ends the process. A blocking read returns on the first.
+// Without SA_RESTART a blocking read returns on Ctrl-C.
 void install_interrupt_handler() {
   struct sigaction action {};
   action.sa_handler = on_interrupt;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
 }
 

@@ -67,12 +67,13 @@ constexpr std::array kModel{
                 .max = 100,
                 .group = "Model",
                 .help = "YaRN: attention factor; 0: 1 + 0.1 ln(scale)"},
-    SettingSpec{.name = "qsa.select",
-                .type = SettingType::Choice,
-                .default_text = "blocks",
-                .choices = "blocks|fixed-width",
-                .group = "Model",
-                .help = "block selection: whole blocks and the tail, or a fixed width for comparison with other engines"},
+    SettingSpec{
+        .name = "qsa.select",
+        .type = SettingType::Choice,
+        .default_text = "blocks",
+        .choices = "blocks|fixed-width",
+        .group = "Model",
+        .help = "block selection: whole blocks and the tail, or a fixed width for comparison with other engines"},
     SettingSpec{.name = "mtp.hidden_norm",
                 .type = SettingType::Choice,
                 .default_text = "joint",
@@ -160,10 +161,11 @@ std::span<const SettingSpec> model_settings() { return kModel; }
 std::span<const SettingSpec> sampler_settings() { return kSampler; }
 
 const std::vector<std::string>& operator_names() {
-  static const std::vector<std::string> names{
-      "attention", "causal_conv", "embedding",   "experts",    "gate_act",   "gated_delta", "gated_delta_gates",
-      "hyper_read", "hyper_write", "matmul",     "ngram_embedding", "ngram_gate", "norm",   "qsa_pool",
-      "qsa_score", "qsa_select",  "rope",        "route",      "sparse_attention"};
+  static const std::vector<std::string> names{"attention",   "causal_conv", "embedding",         "experts",
+                                              "gate_act",    "gated_delta", "gated_delta_gates", "hyper_read",
+                                              "hyper_write", "matmul",      "ngram_embedding",   "ngram_gate",
+                                              "norm",        "qsa_pool",    "qsa_score",         "qsa_select",
+                                              "rope",        "route",       "sparse_attention"};
   return names;
 }
 

@@ -12,7 +12,7 @@
 
 namespace strata::cli {
 
-std::span<const SettingSpec> model_settings();    // model, context, micro_batch, rope, ...
+std::span<const SettingSpec> model_settings();  // model, context, micro_batch, rope, ...
 std::span<const SettingSpec> sampler_settings();
 const std::vector<std::string>& operator_names();  // each has a setting arm.<operator>
 

@@ -22,8 +22,7 @@ std::vector<std::span<const SettingSpec>> all_settings(const Program& program) {
   return groups;
 }
 
-int run_command(const CommandLine& line, Settings& settings, const Program& program,
-                const std::atomic<bool>& interrupted) {
+int run_command(const CommandLine& line, Settings& settings, const Program& program, std::atomic<bool>& interrupted) {
   std::unique_ptr<std::FILE, CloseFile> log_file;
   if (const std::string& path = settings.get_text("log_file"); !path.empty()) {
     log_file.reset(std::fopen(path.c_str(), "ae"));
@@ -40,7 +39,7 @@ int run_command(const CommandLine& line, Settings& settings, const Program& prog
 void print(const std::string& text, std::FILE* stream) { std::fwrite(text.data(), 1, text.size(), stream); }
 
 int run(const Program& program, const std::vector<std::string>& arguments, const char* const* environment,
-        const std::atomic<bool>& interrupted) {
+        std::atomic<bool>& interrupted) {
   Settings settings(all_settings(program), program.operators);
   if (arguments.empty()) {
     print(help_text(program, nullptr, settings), stderr);
@@ -67,7 +66,7 @@ int report(const char* prefix, const char* message, int code) {
 }  // namespace
 
 int run_program(const Program& program, const std::vector<std::string>& arguments, const char* const* environment,
-                const std::atomic<bool>& interrupted) {
+                std::atomic<bool>& interrupted) {
   try {
     const int code = run(program, arguments, environment, interrupted);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)

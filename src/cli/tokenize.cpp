@@ -49,7 +49,7 @@ int run(CommandContext& context) {
   const std::string& file = settings.get_text("text_file");
   if (file.empty() == context.arguments.empty()) throw Error(ErrorKind::Usage, "give TEXT or -f FILE");
   const std::string text = file.empty() ? context.arguments.front() : read_file(file, kMaxTextBytes);
-  const text::Tokenizer tokenizer(read_vocabulary(gguf::File::open(model_path(settings))));
+  const text::Tokenizer tokenizer = read_tokenizer(gguf::File::open(model_path(settings)));
   const std::vector<int32_t> ids =
       tokenizer.encode(text, {.add_special = true, .parse_special = settings.get_bool("parse_special")});
   if (settings.get_bool("json")) {

@@ -21,7 +21,7 @@ struct DeviceInfo {
 // Everything found on this machine, one entry a device. Never fails.
 std::vector<DeviceInfo> list_devices();
 
-uint64_t peak_resident_bytes();     // of this process, 0 where the system does not say
+uint64_t peak_resident_bytes();  // of this process, 0 where the system does not say
 uint64_t current_resident_bytes();
 
 // What the user asked for and what ran, by operator. Filled by evidence/arm.h.

@@ -17,8 +17,19 @@
 namespace strata::gguf {
 
 enum class ValueType : uint32_t {
-  U8 = 0, I8 = 1, U16 = 2, I16 = 3, U32 = 4, I32 = 5, F32 = 6, Bool = 7, String = 8, Array = 9,
-  U64 = 10, I64 = 11, F64 = 12
+  U8 = 0,
+  I8 = 1,
+  U16 = 2,
+  I16 = 3,
+  U32 = 4,
+  I32 = 5,
+  F32 = 6,
+  Bool = 7,
+  String = 8,
+  Array = 9,
+  U64 = 10,
+  I64 = 11,
+  F64 = 12
 };
 std::string_view to_string(ValueType type);
 
@@ -27,17 +38,17 @@ std::string printable(std::string_view bytes, size_t limit = 80);
 
 // One metadata value. Scalars are kept as 64-bit; arrays in the vector that fits their element type.
 struct Value {
-  ValueType type = ValueType::U32;          // Array for arrays
-  ValueType element = ValueType::U32;       // element type of arrays
-  uint64_t u = 0;                           // U8..U64, Bool
-  int64_t i = 0;                            // I8..I64
-  double f = 0;                             // F32, F64
-  std::string s;                            // String
-  std::vector<uint64_t> us;                 // arrays of unsigned or Bool
-  std::vector<int64_t> is;                  // arrays of signed
-  std::vector<double> fs;                   // arrays of reals
-  std::vector<std::string> ss;              // arrays of strings
-  size_t array_size() const;                // 0 for scalars
+  ValueType type = ValueType::U32;     // Array for arrays
+  ValueType element = ValueType::U32;  // element type of arrays
+  uint64_t u = 0;                      // U8..U64, Bool
+  int64_t i = 0;                       // I8..I64
+  double f = 0;                        // F32, F64
+  std::string s;                       // String
+  std::vector<uint64_t> us;            // arrays of unsigned or Bool
+  std::vector<int64_t> is;             // arrays of signed
+  std::vector<double> fs;              // arrays of reals
+  std::vector<std::string> ss;         // arrays of strings
+  size_t array_size() const;           // 0 for scalars
   bool operator==(const Value&) const = default;
 
   static Value of_u16(uint16_t v);
@@ -66,7 +77,7 @@ struct TensorInfo {
   DType type = DType::F32;
   uint32_t dims = 1;
   uint64_t ne[4] = {1, 1, 1, 1};
-  uint64_t offset = 0;      // from the start of its shard's data section
+  uint64_t offset = 0;  // from the start of its shard's data section
   uint64_t bytes = 0;
   uint32_t shard = 0;
   uint64_t elements() const { return ne[0] * ne[1] * ne[2] * ne[3]; }
@@ -76,8 +87,8 @@ struct TensorInfo {
 struct Limits {
   uint64_t max_keys = 65536;
   uint64_t max_tensors = 1u << 20;
-  uint64_t max_string = 64u << 20;    // bytes of one string
-  uint64_t max_metadata = 1u << 30;   // bytes of all values in memory, over all shards
+  uint64_t max_string = 64u << 20;   // bytes of one string
+  uint64_t max_metadata = 1u << 30;  // bytes of all values in memory, over all shards
   uint32_t max_shards = 1024;
 };
 
@@ -106,7 +117,7 @@ class File {
 
   // Typed access. Absent key: empty. Present with another type or out of range: Error{Format} naming the key.
   std::optional<uint64_t> get_uint(std::string_view key, uint64_t min, uint64_t max) const;  // any integer type
-  std::optional<double> get_real(std::string_view key) const;                              // finite F32 or F64
+  std::optional<double> get_real(std::string_view key) const;                                // finite F32 or F64
   std::optional<bool> get_bool(std::string_view key) const;
   std::optional<std::string> get_string(std::string_view key) const;
   // A scalar counts as an array of one: several keys may be either. Bool elements count as 0 and 1.

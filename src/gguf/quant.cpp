@@ -8,10 +8,19 @@
 namespace strata::gguf {
 namespace {
 
-EncodeRow find_encoder(DType type) {
-  for (auto family : {plain_encoder, simple_encoder, k_encoder})
-    if (EncodeRow row = family(type)) return row;
-  return nullptr;
+Encoder find_encoder(DType type) {
+  for (auto family : {plain_encoder, simple_encoder, codebook_encoder, k_encoder, lattice_encoder})
+    if (const Encoder found = family(type)) return found;
+  return {};
+}
+
+Encoder checked_encoder(DType type) {
+  if (const Encoder found = find_encoder(type)) return found;
+  std::string known;
+  for (const DTypeInfo& entry : all_dtypes())
+    if (has_encoder(entry.type)) known += (known.empty() ? "" : ", ") + std::string(entry.name);
+  throw Error(ErrorKind::Argument, "no encoder for " + std::string(to_string(type)) + "; types that have one: " + known,
+              "encoder");
 }
 
 }  // namespace
@@ -22,15 +31,9 @@ DecodeRow decoder(DType type) {
   throw Error(ErrorKind::Argument, "no decoder for dtype id " + std::to_string(static_cast<uint32_t>(type)), "decoder");
 }
 
-bool has_encoder(DType type) { return find_encoder(type) != nullptr; }
-
-EncodeRow encoder(DType type) {
-  if (EncodeRow row = find_encoder(type)) return row;
-  std::string known;
-  for (const DTypeInfo& entry : all_dtypes())
-    if (has_encoder(entry.type)) known += (known.empty() ? "" : ", ") + std::string(entry.name);
-  throw Error(ErrorKind::Argument, "no encoder for " + std::string(to_string(type)) + "; types that have one: " + known,
-              "encoder");
-}
+bool has_encoder(DType type) { return static_cast<bool>(find_encoder(type)); }
+EncodeRow encoder(DType type) { return checked_encoder(type).row; }
+EncodeWeightedRow weighted_encoder(DType type) { return checked_encoder(type).weighted; }
+bool uses_weights(DType type) { return find_encoder(type).uses_weights; }
 
 }  // namespace strata::gguf

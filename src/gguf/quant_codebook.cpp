@@ -5,10 +5,6 @@
 namespace strata::gguf {
 namespace {
 
-constexpr float kIq4Levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-// E2M1 doubled, so that every level is an integer; the scales carry the missing half.
-constexpr float kE2m1Levels[16] = {0, 1, 2, 3, 4, 6, 8, 12, -0.f, -1, -2, -3, -4, -6, -8, -12};
-
 // kPairs bytes hold 2·kPairs elements: low nibbles first, then high nibbles.
 template <int kPairs>
 void decode_levels(const uint8_t* __restrict qs, const float (&levels)[16], float scale, float* __restrict out) {

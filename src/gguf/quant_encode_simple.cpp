@@ -47,11 +47,11 @@ void q4_0(const float* __restrict values, uint8_t* __restrict block) {
 
 }  // namespace
 
-EncodeRow simple_encoder(DType type) {
+Encoder simple_encoder(DType type) {
   switch (type) {
-    case DType::Q8_0: return encode_blocks<q8_0, kBlock, 34>;
-    case DType::Q4_0: return encode_blocks<q4_0, kBlock, 18>;
-    default: return nullptr;
+    case DType::Q8_0: return unweighted_row<encode_blocks<q8_0, kBlock, 34>>();
+    case DType::Q4_0: return unweighted_row<encode_blocks<q4_0, kBlock, 18>>();
+    default: return {};
   }
 }
 

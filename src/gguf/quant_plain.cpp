@@ -72,12 +72,12 @@ DecodeRow plain_decoder(DType type) {
   }
 }
 
-EncodeRow plain_encoder(DType type) {
+Encoder plain_encoder(DType type) {
   switch (type) {
-    case DType::F32: return encode_f32;
-    case DType::F16: return encode_half<f32_to_f16>;
-    case DType::BF16: return encode_half<f32_to_bf16>;
-    default: return nullptr;
+    case DType::F32: return unweighted_row<encode_f32>();
+    case DType::F16: return unweighted_row<encode_half<f32_to_f16>>();
+    case DType::BF16: return unweighted_row<encode_half<f32_to_bf16>>();
+    default: return {};
   }
 }
 

@@ -5,21 +5,6 @@
 namespace strata::gguf {
 namespace {
 
-constexpr int kLanes = 8;
-
-struct Lanes {
-  float lane[kLanes] = {};
-  float sum() const {
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-  }
-};
-
-// A scale of 0 leaves one level only; every q gives the same value then and 0 is taken.
-float inverse(float scale) { return scale != 0.f ? 1.f / scale : 0.f; }
-
-// Spreads below this are far under the least f16: as good as none, and their inverse could overflow.
-constexpr float kNegligible = 0x1p-60f;
-
 // Candidates stretch the levels over range / (levels + t): t < 0 wastes levels at the ends, t > 0 clips the extremes to
 // make the steps finer. Each is followed by refits of scale and min to the levels that it chose.
 constexpr float kStretchFirst = -1.f, kStretchStep = 0.25f;
@@ -41,6 +26,23 @@ void magnitude_weights(const float* x, int n, float* weights) {
     for (int l = 0; l < kLanes; ++l) squares.lane[l] += x[i + l] * x[i + l];
   const float inverse_rms = inverse(std::sqrt(squares.sum() / static_cast<float>(n)));
   for (int i = 0; i < n; ++i) weights[i] = 1.f + std::fabs(x[i]) * inverse_rms;
+}
+
+void error_weights(const float* x, const float* importance, int n, float* weights) {
+  float largest = 0.f;
+  if (importance != nullptr)
+    for (int i = 0; i < n; ++i)
+      if (std::isfinite(importance[i])) largest = std::max(largest, importance[i]);
+  if (largest < kNegligible) {
+    magnitude_weights(x, n, weights);
+    return;
+  }
+  // The floor keeps sums positive and the levels of unimportant elements sensible.
+  constexpr float kFloor = 0x1p-16f;
+  for (int i = 0; i < n; ++i) {
+    const float w = std::isfinite(importance[i]) ? importance[i] / largest : 0.f;
+    weights[i] = w > kFloor ? w : kFloor;
+  }
 }
 
 AffineSums affine_sums(const float* x, const float* weights, int n, int levels, float scale, float min) {

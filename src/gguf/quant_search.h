@@ -4,6 +4,7 @@
 // are finite (see finite_or_limit) and n is a multiple of 8, at most 256.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -26,6 +27,32 @@ inline float clamp_round(float x, float low, float high) {
   return round_even(x);
 }
 
+// 0 for 0: a scale of 0 leaves one value only, and q = 0 is taken.
+inline float inverse(float scale) { return scale != 0.f ? 1.f / scale : 0.f; }
+
+// Spreads below this are far under the least f16: as good as none, and their inverse could overflow.
+inline constexpr float kNegligible = 0x1p-60f;
+
+// Sums in eight lanes; see the head of this file.
+inline constexpr int kLanes = 8;
+struct Lanes {
+  float lane[kLanes] = {};
+  float sum() const {
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+  }
+};
+
+// The integers within `reach` of free / unit, kept in low..high.
+struct Window {
+  int first, last;
+  Window(float free, float unit, int reach, int low, int high) {
+    const float ratio = unit != 0.f ? free / unit : 0.f;
+    const int nearest = static_cast<int>(clamp_round(ratio, static_cast<float>(low), static_cast<float>(high)));
+    first = std::max(low, nearest - reach);
+    last = std::min(high, nearest + reach);
+  }
+};
+
 // The f16 scale for magnitudes up to `largest` with `levels` steps: largest / levels to nearest, but never so small
 // that `largest` lies more than half a step beyond the last level (only a subnormal f16 is coarse enough for that).
 // Saturates at the largest finite f16.
@@ -33,6 +60,10 @@ uint16_t cover_f16(float largest, float levels);
 
 // Weights of the squared error: 1 + |x| / rms(x). Large weights of a row matter more than their share of the error.
 void magnitude_weights(const float* x, int n, float* weights);
+
+// The weights of a sub-block: its importance relative to the largest, or magnitude_weights where there is none (null,
+// or nothing positive and finite among it).
+void error_weights(const float* x, const float* importance, int n, float* weights);
 
 // x ≈ scale·q - min with q = 0..levels, scale >= 0, min >= 0.
 struct AffineFit {

@@ -50,7 +50,8 @@ Tensor Binder::tensor(const std::string& name, std::initializer_list<int64_t> ex
     fail(name, "has shape " + shape_text(found) + ", the model needs " + shape_text(wanted));
   const int64_t last = wanted.back();
   if (last % info(info_found->type).block_elements != 0)
-    fail(name, "has rows of " + std::to_string(last) + ", no whole blocks of " + std::string(to_string(info_found->type)));
+    fail(name,
+         "has rows of " + std::to_string(last) + ", no whole blocks of " + std::string(to_string(info_found->type)));
   // The file is mapped read-only: nothing writes through a weight tensor.
   return make_tensor(const_cast<std::byte*>(file_.data(*info_found)), info_found->type, extents);
 }

@@ -18,8 +18,8 @@ class Binder {
   void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }  // "blk.3."
   bool has(const std::string& name) const { return file_.find_tensor(prefix_ + name) != nullptr; }
 
-  // The tensor with extents outermost first. Any dtype; a file shape with the same elements and the same contiguous axis
-  // count is accepted when leading or trailing axes of 1 differ.
+  // The tensor with extents outermost first. Any dtype; a file shape with the same elements and the same contiguous
+  // axis count is accepted when leading or trailing axes of 1 differ.
   Tensor tensor(const std::string& name, std::initializer_list<int64_t> extents) const;
   // The same as f32: a view where the file holds aligned f32, a decoded copy otherwise. For small tensors.
   Tensor f32(const std::string& name, std::initializer_list<int64_t> extents);

@@ -30,15 +30,15 @@ class Forward {
   Forward(const Model& model, Queue& queue, ForwardOptions options = {});
 
   // Runs tokens at positions state.length .. state.length + n - 1 and advances the state. Rows are independent of the
-  // number of tokens per call: any split gives the same bits. Error{Argument} before anything is written when a token id
-  // is outside the vocabulary or the state is full.
+  // number of tokens per call: any split gives the same bits. Error{Argument} before anything is written when a token
+  // id is outside the vocabulary or the state is full.
   //   logits [rows, V] f32: of the last `rows` tokens; empty for none.
   //   tap [n, streams · H] f32: what an MTP block reads for each token; empty for none.
   void run(std::span<const int32_t> tokens, SequenceState& state, const Tensor& logits, const Tensor& tap = {});
 
-  // One step of MTP block 0 for n pairs (tap of position p, token of position p + 1), at positions first .. first + n - 1
-  // of p. Logits [rows, V] propose the token of position p + 2 for the last `rows` pairs. next_tap [n, streams · H] feeds
-  // the next draft step. Error{Model} when the model has no MTP block.
+  // One step of MTP block 0 for n pairs (tap of position p, token of position p + 1), at positions first .. first + n -
+  // 1 of p. Logits [rows, V] propose the token of position p + 2 for the last `rows` pairs. next_tap [n, streams · H]
+  // feeds the next draft step. Error{Model} when the model has no MTP block.
   void draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t first, SequenceState& state,
              const Tensor& logits, const Tensor& next_tap = {});
 
@@ -57,8 +57,8 @@ class Forward {
   void layer(size_t index, const Batch& batch, SequenceState& state, const Tensor& x);
   void ngram(const LayerSpec& layer, const NgramWeights& w, const Batch& batch, SequenceState& state,
              LayerState& layer_state, const Tensor& x, int index);
-  void attend(const LayerSpec& layer, const AttentionWeights& w, const Batch& batch, LayerState& state,
-              const Tensor& u, const Tensor& out);
+  void attend(const LayerSpec& layer, const AttentionWeights& w, const Batch& batch, LayerState& state, const Tensor& u,
+              const Tensor& out);
   void attend_selected(const LayerSpec& layer, const AttentionWeights& w, const Batch& batch, LayerState& state,
                        const Tensor& u, const Tensor& q, const Tensor& out);
   void delta_net(const DeltaWeights& w, const Batch& batch, LayerState& state, const Tensor& u, const Tensor& out);

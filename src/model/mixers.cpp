@@ -115,10 +115,10 @@ void Forward::delta_net(const DeltaWeights& w, const Batch& batch, LayerState& s
   const Tensor g = arena_.f32({rows, spec.value_heads}), beta = arena_.f32({rows, spec.value_heads});
   gated_delta_gates(queue_, {a, b, w.dt_bias, w.a, g, beta});
   const Tensor read = arena_.f32({rows, spec.value_heads, spec.dv});
-  gated_delta(queue_, {heads_of(conv, 0, spec.key_heads, spec.dk, spec.dk),
-                       heads_of(conv, keys, spec.key_heads, spec.dk, spec.dk),
-                       heads_of(conv, 2 * keys, spec.value_heads, spec.dv, spec.dv), g, beta, spec.mapping, state.delta,
-                       read});
+  gated_delta(
+      queue_,
+      {heads_of(conv, 0, spec.key_heads, spec.dk, spec.dk), heads_of(conv, keys, spec.key_heads, spec.dk, spec.dk),
+       heads_of(conv, 2 * keys, spec.value_heads, spec.dv, spec.dv), g, beta, spec.mapping, state.delta, read});
   apply_norm(read, w.norm, read);
   gate_act(queue_, {z, read, spec.output_gate, false, read});
   apply(w.output, flat(read), out);

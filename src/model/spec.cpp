@@ -41,7 +41,8 @@ const Family& family_of(const gguf::File& file) {
   if (!arch) throw Error(ErrorKind::Model, "general.architecture is missing: not a model file", file.path());
   for (const Family& family : kFamilies)
     if (*arch == family.arch) return family;
-  throw Error(ErrorKind::Model, "unknown architecture '" + *arch + "'; this build runs " + joined(known_architectures()),
+  throw Error(ErrorKind::Model,
+              "unknown architecture '" + gguf::printable(*arch) + "'; this build runs " + joined(known_architectures()),
               file.path());
 }
 
@@ -56,14 +57,13 @@ void read_rope(const SpecReader& in, const RopeOverride& wanted, int head_dim, M
   if (!wanted.scaling.empty()) scaling = wanted.scaling;
   if (scaling == "none") return;
   if (scaling != "linear" && scaling != "yarn")
-    in.fail("rope.scaling.type", "is '" + scaling + "'; this build knows none, linear and yarn");
+    in.fail("rope.scaling.type", "is '" + gguf::printable(scaling) + "'; this build knows none, linear and yarn");
   rope.scaling = scaling == "yarn" ? RopeScaling::Yarn : RopeScaling::Linear;
   rope.factor = wanted.factor > 0 ? wanted.factor : in.real_or("rope.scaling.factor", 1e-3, 1e4, 1);
   if (rope.scaling == RopeScaling::Linear) return;
-  rope.original_context = wanted.original_context > 0
-                              ? wanted.original_context
-                              : in.integer_or("rope.scaling.original_context_length", 1, INT32_MAX,
-                                              static_cast<int>(spec.context));
+  rope.original_context = wanted.original_context > 0 ? wanted.original_context
+                                                      : in.integer_or("rope.scaling.original_context_length", 1,
+                                                                      INT32_MAX, static_cast<int>(spec.context));
   rope.beta_fast = in.real_or("rope.scaling.yarn_beta_fast", 1e-3, 1e6, 32);
   rope.beta_slow = in.real_or("rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1);
   rope.ext = in.real_or("rope.scaling.yarn_ext_factor", 0, 1, 1);
@@ -92,22 +92,41 @@ void read_delta(const SpecReader& in, const Family& family, ModelSpec& spec) {
   if (inner % delta.value_heads != 0)
     in.fail("ssm.inner_size", "is no multiple of ssm.time_step_rank " + std::to_string(delta.value_heads));
   delta.dv = inner / delta.value_heads;
+  if (delta.dv > kMaxHeadDim)
+    in.fail("ssm.inner_size",
+            "gives heads of " + std::to_string(delta.dv) + ", at most " + std::to_string(kMaxHeadDim));
   delta.mapping = family.mapping;
   delta.output_gate = family.output_gate;
   if (const auto gate = in.file().get_string(in.key("ssm.output_gate"))) {
-    if (*gate != "silu" && *gate != "sigmoid") in.fail("ssm.output_gate", "is '" + *gate + "', not silu or sigmoid");
+    if (*gate != "silu" && *gate != "sigmoid")
+      in.fail("ssm.output_gate", "is '" + gguf::printable(*gate) + "', not silu or sigmoid");
     delta.output_gate = *gate == "silu" ? Activation::Silu : Activation::Sigmoid;
   }
 }
 
+// States are written in full by the first token: the only memory whose size is a product that no tensor has.
+void check_states(const SpecReader& in, const ModelSpec& spec) {
+  constexpr int64_t kAlways = int64_t{32} << 20;
+  const DeltaSpec& delta = spec.delta;
+  const int64_t layers = std::count_if(spec.layers.begin(), spec.layers.end(),
+                                       [](const LayerSpec& layer) { return layer.mixer == MixerKind::GatedDelta; });
+  const int64_t bytes = layers * delta.value_heads * delta.dk * delta.dv * static_cast<int64_t>(sizeof(float));
+  const auto file_bytes = static_cast<int64_t>(in.file().file_bytes());
+  if (bytes <= kAlways || bytes - kAlways <= file_bytes) return;
+  in.fail("ssm.state_size", "is " + std::to_string(delta.dk) + ", which gives a sequence states of " +
+                                std::to_string(bytes) + " bytes: out of proportion to a file of " +
+                                std::to_string(file_bytes));
+}
+
 void read_experts(const SpecReader& in, ModelSpec& spec) {
   ExpertsSpec& experts = spec.experts;
+  const int blocks = static_cast<int>(spec.layers.size());
   experts.count = in.integer("expert_count", 1, kMaxExperts);
-  experts.used = in.integer("expert_used_count", 1, kMaxExperts);
+  experts.used = in.shared("expert_used_count", blocks, kMaxExperts);
   if (experts.used > experts.count)
     in.fail("expert_used_count", "is " + std::to_string(experts.used) + " of only " + std::to_string(experts.count));
-  experts.inner = in.integer_or("expert_feed_forward_length", 1, kMaxWidth, 0);
-  if (experts.inner == 0) experts.inner = in.integer("feed_forward_length", 1, kMaxWidth);
+  const bool stated = in.has("expert_feed_forward_length");
+  experts.inner = in.shared(stated ? "expert_feed_forward_length" : "feed_forward_length", blocks, kMaxWidth);
   experts.shared_inner = in.integer_or("expert_shared_feed_forward_length", 0, kMaxWidth, 0);
   experts.scale = static_cast<float>(in.real_or("expert_weights_scale", 0, 1e4, 1));
   if (experts.scale == 0) experts.scale = 1;
@@ -126,8 +145,8 @@ void read_ngrams(const SpecReader& in, ModelSpec& spec) {
   for (size_t module = 0; module < modules; ++module) {
     LayerSpec& layer = spec.layers[(*layers)[module]];
     if (layer.mixer != MixerKind::GatedDelta || layer.ngram >= 0)
-      in.fail("ple.layers", "names layer " + std::to_string((*layers)[module]) +
-                                ", which is no delta-net layer or is named twice");
+      in.fail("ple.layers",
+              "names layer " + std::to_string((*layers)[module]) + ", which is no delta-net layer or is named twice");
     layer.ngram = static_cast<int>(module);
     NgramSpec ngram;
     ngram.width = in.integer("embedding_length_per_layer_input", 1, kMaxWidth);
@@ -183,11 +202,13 @@ void read_layer_kinds(const SpecReader& in, const Family& family, ModelSpec& spe
 void read_layers(const SpecReader& in, const Family& family, ModelSpec& spec) {
   const int blocks = static_cast<int>(spec.layers.size());
   const std::vector<int> heads = in.per_block("attention.head_count", blocks, 1, kMaxHeads);
-  const std::vector<int> kv_heads = in.has("attention.head_count_kv")
-                                        ? in.per_block("attention.head_count_kv", blocks, 0, kMaxHeads)
-                                        : heads;
+  const std::vector<int> kv_heads =
+      in.has("attention.head_count_kv") ? in.per_block("attention.head_count_kv", blocks, 0, kMaxHeads) : heads;
   const std::vector<int> inner = in.per_block_or("feed_forward_length", blocks, 0, kMaxWidth, 0);
   const int default_dim = static_cast<int>(spec.hidden / heads[0]);
+  if (!in.has("attention.key_length") && spec.hidden % heads[0] != 0)
+    in.fail("attention.head_count", "is " + std::to_string(heads[0]) + ", which does not divide embedding_length " +
+                                        std::to_string(spec.hidden) + ", and attention.key_length is missing");
   const int head_dim = in.integer_or("attention.key_length", 1, kMaxHeadDim, default_dim);
   if (in.integer_or("attention.value_length", 1, kMaxHeadDim, default_dim) != head_dim)
     in.fail("attention.value_length", "differs from attention.key_length " + std::to_string(head_dim));
@@ -199,8 +220,12 @@ void read_layers(const SpecReader& in, const Family& family, ModelSpec& spec) {
     const std::string block = "blk." + std::to_string(i) + ".ffn_gate_inp.weight";
     if (spec.experts.count > 0 && in.file().find_tensor(block) != nullptr) layer.mlp = MlpKind::Experts;
     if (layer.mixer != MixerKind::Attention) continue;
-    layer.attention = {heads[static_cast<size_t>(i)], kv_heads[static_cast<size_t>(i)], head_dim, family.gated,
-                       family.qk_norm, static_cast<float>(scale > 0 ? scale : 1 / std::sqrt(double{1} * head_dim))};
+    layer.attention = {heads[static_cast<size_t>(i)],
+                       kv_heads[static_cast<size_t>(i)],
+                       head_dim,
+                       family.gated,
+                       family.qk_norm,
+                       static_cast<float>(scale > 0 ? scale : 1 / std::sqrt(double{1} * head_dim))};
     if (layer.attention.kv_heads < 1 || layer.attention.heads % layer.attention.kv_heads != 0)
       in.fail("attention.head_count_kv", "is " + std::to_string(layer.attention.kv_heads) + " in block " +
                                              std::to_string(i) + ", which does not divide " +
@@ -238,10 +263,10 @@ ModelSpec read_spec(const gguf::File& file, const RopeOverride& rope) {
     read_experts(in, spec);
   if (family.hybrid) read_delta(in, family, spec);
   read_layers(in, family, spec);
+  check_states(in, spec);
   spec.rope.pairs = family.pairs;
-  const auto attention = std::find_if(spec.layers.begin(), spec.layers.end(), [](const LayerSpec& layer) {
-    return layer.mixer == MixerKind::Attention;
-  });
+  const auto attention = std::find_if(spec.layers.begin(), spec.layers.end(),
+                                      [](const LayerSpec& layer) { return layer.mixer == MixerKind::Attention; });
   const int default_dim = in.integer_or("attention.key_length", 1, kMaxHeadDim, 64);
   read_rope(in, rope, attention == spec.layers.end() ? default_dim : attention->attention.head_dim, spec);
   apply_attn_factor(in, spec.rope);

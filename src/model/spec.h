@@ -1,5 +1,5 @@
-// ModelSpec: what a file's metadata says about the model, as values. Every family is one of these values; the forward pass
-// (forward.cpp) walks it and knows no family.
+// ModelSpec: what a file's metadata says about the model, as values. Every family is one of these values; the forward
+// pass (forward.cpp) walks it and knows no family.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace strata {
 
 struct AttentionSpec {
   int heads = 0, kv_heads = 0, head_dim = 0;
-  bool gated = false;      // attn_q gives per head q, then the gate
+  bool gated = false;  // attn_q gives per head q, then the gate
   bool qk_norm = false;
-  float scale = 0;         // on q·k
+  float scale = 0;  // on q·k
 };
 
 // Block selection in front of attention (QSA). ratio 0: the layer attends to everything.
@@ -41,8 +41,8 @@ struct ExpertsSpec {
 
 struct NgramSpec {
   NgramParams params;
-  int width = 0;       // of a table row
-  int conv_width = 0;  // taps, dilation is N
+  int width = 0;                                   // of a table row
+  int conv_width = 0;                              // taps, dilation is N
   int order() const { return params.orders + 1; }  // N
 };
 

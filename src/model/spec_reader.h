@@ -23,6 +23,8 @@ class SpecReader {
   // One value per block: the key holds one for all, or an array of `blocks`.
   std::vector<int> per_block(const std::string& suffix, int blocks, int64_t min, int64_t max) const;
   std::vector<int> per_block_or(const std::string& suffix, int blocks, int64_t min, int64_t max, int fallback) const;
+  // Required, one value for all blocks: the key holds it, or an array in which all blocks that have one (not 0) agree.
+  int shared(const std::string& suffix, int blocks, int64_t max) const;
   std::vector<uint64_t> numbers(const std::string& suffix, size_t count, uint64_t min, uint64_t max) const;
   bool has(const std::string& suffix) const { return file_.find(key(suffix)) != nullptr; }
 

@@ -1,5 +1,5 @@
-// What one sequence remembers: one state per layer (models.md, section 7). All tensors are f32 and sized for a capacity in
-// positions; memory that was never written costs nothing.
+// What one sequence remembers: one state per layer (models.md, section 7). All tensors are f32 and sized for a capacity
+// in positions; memory that was never written costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,20 @@
 namespace strata {
 
 struct LayerState {
-  Tensor k, v;            // [capacity, kv_heads, head_dim], keys normed and rotated
-  Tensor index_tail;      // [ratio, d]: raw index keys of the open block
-  Tensor index_pooled;    // [capacity / ratio, d]
-  Tensor delta;           // [value_heads, dk, dv]
-  Tensor conv_history;    // [conv_width - 1, channels]: inputs before the convolution, oldest first
-  Tensor ngram_history;   // [(conv_width - 1) · N, streams · H]
+  Tensor k, v;           // [capacity, kv_heads, head_dim], keys normed and rotated
+  Tensor index_tail;     // [ratio, d]: raw index keys of the open block
+  Tensor index_pooled;   // [capacity / ratio, d]
+  Tensor delta;          // [value_heads, dk, dv]
+  Tensor conv_history;   // [conv_width - 1, channels]: inputs before the convolution, oldest first
+  Tensor ngram_history;  // [(conv_width - 1) · N, streams · H]
 };
+
+// Bytes of a sequence's states, by what they hold. What grows with the capacity: kv and pooled index keys.
+struct StateBytes {
+  uint64_t kv = 0, index = 0, delta = 0, convolution = 0, ngram = 0;
+  uint64_t total() const { return kv + index + delta + convolution + ngram; }
+};
+StateBytes state_bytes(const ModelSpec& spec, int64_t capacity);  // without allocating any; total() as of SequenceState
 
 class SequenceState {
  public:
@@ -32,7 +39,6 @@ class SequenceState {
   std::vector<LayerState> layers;
 
  private:
-  Tensor allocate(DType dtype, std::initializer_list<int64_t> extents);
   int64_t capacity_;
   std::vector<Buffer> buffers_;
 };

@@ -1,5 +1,7 @@
 #include "model/weights.h"
 
+#include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "model/binder.h"
@@ -48,7 +50,9 @@ void bind_fused_qkvz(Binder& bind, const ModelSpec& spec, DeltaWeights& w) {
   const DeltaSpec& delta = spec.delta;
   const int64_t dk = delta.dk, dv = delta.dv, keys = delta.key_heads * dk;
   const int64_t values = delta.value_heads / delta.key_heads * dv, group = 2 * dk + 2 * values;
-  const Tensor fused = bind.linear("ssm_in", delta.key_heads * group, spec.hidden).parts[0].weight;
+  const Linear map = bind.linear("ssm_in", delta.key_heads * group, spec.hidden);
+  const Tensor& fused = map.parts[0].weight;
+  w.qkv.scale = w.z.scale = map.scale;
   w.qkv.out = delta.channels();
   w.z.out = delta.value_heads * dv;
   for (int64_t h = 0; h < delta.key_heads; ++h) {
@@ -63,15 +67,17 @@ void bind_fused_qkvz(Binder& bind, const ModelSpec& spec, DeltaWeights& w) {
 void bind_delta(Binder& bind, const ModelSpec& spec, DeltaWeights& w) {
   const DeltaSpec& delta = spec.delta;
   const int64_t hidden = spec.hidden, heads = delta.value_heads, inner = heads * delta.dv;
-  if (bind.has("attn_qkv.weight")) {
+  if (bind.has("ssm_in.weight")) {
+    bind_fused_qkvz(bind, spec, w);
+  } else {
     w.qkv = bind.linear("attn_qkv", delta.channels(), hidden);
     w.z = bind.linear("attn_gate", inner, hidden);
-  } else {
-    bind_fused_qkvz(bind, spec, w);
   }
   if (bind.has("ssm_ba.weight")) {  // rows per key head: its b rows, then its a rows
-    const Tensor fused = bind.linear("ssm_ba", 2 * heads, hidden).parts[0].weight;
+    const Linear map = bind.linear("ssm_ba", 2 * heads, hidden);
+    const Tensor& fused = map.parts[0].weight;
     const int64_t repeat = heads / delta.key_heads;
+    w.beta.scale = w.alpha.scale = map.scale;
     w.beta.out = w.alpha.out = heads;
     for (int64_t h = 0; h < delta.key_heads; ++h) {
       w.beta.parts.push_back(rows_of(fused, 2 * h * repeat, repeat, h * repeat));
@@ -181,7 +187,23 @@ void bind_rope_factors(Binder& bind, ModelSpec& spec) {
   const Tensor factors = bind.f32("rope_freqs.weight", {half});
   spec.rope.pair_factors.assign(factors.f32(), factors.f32() + half);
   for (float factor : spec.rope.pair_factors)
-    if (!(factor > 0)) bind.fail("rope_freqs.weight", "has a factor that is not positive");
+    if (!(factor > 0) || !std::isfinite(factor))
+      bind.fail("rope_freqs.weight", "has a factor that is not positive and finite");
+}
+
+// The hash of every module must stay inside the table.
+Tensor bind_ngram_table(Binder& bind, const ModelSpec& spec) {
+  constexpr const char* kName = "per_layer_token_embd.weight";
+  uint64_t needed = 0;
+  for (const NgramSpec& ngram : spec.ngrams)
+    for (size_t head = 0; head < ngram.params.head_sizes.size(); ++head)  // each is below 2^63
+      needed = std::max(needed, ngram.params.head_offsets[head] + ngram.params.head_sizes[head]);
+  const gguf::TensorInfo* found = bind.file().find_tensor(kName);
+  const uint64_t rows = found == nullptr ? 0 : found->ne[1];
+  if (found != nullptr && rows < needed)
+    bind.fail(kName, "has " + std::to_string(rows) + " rows, ple.head_offsets and ple.head_vocab_sizes need " +
+                         std::to_string(needed));
+  return bind.tensor(kName, {static_cast<int64_t>(rows), spec.ngrams[0].width});
 }
 
 }  // namespace
@@ -199,11 +221,7 @@ Weights bind_weights(const gguf::File& file, ModelSpec& spec) {
     w.output_mixer = bind_hyper(bind, spec, "output_hc_", false);
   else
     w.output_norm = bind.f32("output_norm.weight", {hidden});
-  if (!spec.ngrams.empty()) {
-    const gguf::TensorInfo* info_found = file.find_tensor("per_layer_token_embd.weight");
-    const int64_t rows = info_found == nullptr ? 0 : static_cast<int64_t>(info_found->ne[1]);
-    w.ngram_table = bind.tensor("per_layer_token_embd.weight", {rows, spec.ngrams[0].width});
-  }
+  if (!spec.ngrams.empty()) w.ngram_table = bind_ngram_table(bind, spec);
   w.layers.resize(spec.layers.size());
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     bind.set_prefix("blk." + std::to_string(i) + ".");

@@ -1,5 +1,5 @@
-// The tensors of a model, bound to the places where the forward pass uses them. Large ones are views of the mapped file;
-// every shape was compared with the spec when it was bound.
+// The tensors of a model, bound to the places where the forward pass uses them. Large ones are views of the mapped
+// file; every shape was compared with the spec when it was bound.
 #pragma once
 
 #include <memory>
@@ -26,9 +26,9 @@ struct Linear {
 };
 
 struct AttentionWeights {
-  Linear q, k, v, output;          // q [heads · dim, H], gated: [heads · 2 dim, H]
-  Tensor q_norm, k_norm;           // f32 [dim]
-  Linear index_q, index_k;         // [index heads · d, H], [d, H]
+  Linear q, k, v, output;             // q [heads · dim, H], gated: [heads · 2 dim, H]
+  Tensor q_norm, k_norm;              // f32 [dim]
+  Linear index_q, index_k;            // [index heads · d, H], [d, H]
   Tensor index_q_norm, index_k_norm;  // f32 [d]
 };
 
@@ -47,10 +47,10 @@ struct DenseWeights {
 };
 
 struct ExpertWeights {
-  Linear router;                              // [E, H]
-  Tensor gate, up, down;                      // [E, I, H], [E, I, H], [E, H, I]
-  Tensor gate_scale, up_scale, down_scale;    // f32 [E], optional
-  Linear shared_gate;                         // [1, H]
+  Linear router;                            // [E, H]
+  Tensor gate, up, down;                    // [E, I, H], [E, I, H], [E, H, I]
+  Tensor gate_scale, up_scale, down_scale;  // f32 [E], optional
+  Linear shared_gate;                       // [1, H]
   DenseWeights shared;
 };
 
@@ -62,9 +62,9 @@ struct HyperWeights {
 };
 
 struct NgramWeights {
-  Linear key, value;                           // [n · H, heads · width], [H, heads · width]
-  Tensor norm_key, norm_query, norm_conv;      // f32 [n, H]
-  Tensor conv;                                 // f32 [n · H, width]
+  Linear key, value;                       // [n · H, heads · width], [H, heads · width]
+  Tensor norm_key, norm_query, norm_conv;  // f32 [n, H]
+  Tensor conv;                             // f32 [n · H, width]
 };
 
 struct LayerWeights {
@@ -78,18 +78,18 @@ struct LayerWeights {
 };
 
 struct MtpWeights {
-  Linear merge;                // eh_proj [H, 2H]: columns of the embedding first
-  Tensor embedding_norm;       // f32 [H]
-  Tensor hidden_norm;          // f32 [H], or [streams, H]
-  Tensor head_norm;            // f32 [H]: own, or the trunk's
-  Tensor table;                // own embedding, or the trunk's
-  Linear head;                 // own head, or the trunk's
-  HyperWeights mixer;          // own final mixer (hyper-connections)
+  Linear merge;           // eh_proj [H, 2H]: columns of the embedding first
+  Tensor embedding_norm;  // f32 [H]
+  Tensor hidden_norm;     // f32 [H], or [streams, H]
+  Tensor head_norm;       // f32 [H]: own, or the trunk's
+  Tensor table;           // own embedding, or the trunk's
+  Linear head;            // own head, or the trunk's
+  HyperWeights mixer;     // own final mixer (hyper-connections)
 };
 
 struct Weights {
-  Tensor table;        // token embedding [V, H]
-  Linear head;         // [V, H]; the table itself when tied
+  Tensor table;  // token embedding [V, H]
+  Linear head;   // [V, H]; the table itself when tied
   bool tied = false;
   Tensor output_norm;  // f32 [H], plain residual
   HyperWeights output_mixer;
@@ -99,8 +99,8 @@ struct Weights {
   std::vector<Buffer> owned;  // small tensors that were decoded to f32
 };
 
-// Error{Model} naming the first tensor that is missing or has the wrong shape. Sets rope.pair_factors of the spec when the
-// file has them.
+// Error{Model} naming the first tensor that is missing or has the wrong shape. Sets rope.pair_factors of the spec when
+// the file has them.
 Weights bind_weights(const gguf::File& file, ModelSpec& spec);
 
 }  // namespace strata

@@ -25,9 +25,8 @@ class Output {
  public:
   Output(const GenerateRequest& request, const GenerateCallbacks& callbacks)
       : stops_(request.stop), show_(callbacks.text) {}
-  bool push(std::string_view bytes) {  // false: a stop string was met
-    release(stops_.push(characters_.push(bytes)));
-    return !stops_.stopped();
+  bool push(std::string_view bytes) {  // false: a stop string was met, or the reader has enough
+    return release(stops_.push(characters_.push(bytes))) && !stops_.stopped();
   }
   void finish() {
     release(stops_.push(characters_.finish()));
@@ -35,12 +34,34 @@ class Output {
   }
 
  private:
-  void release(const std::string& text) const {
-    if (show_ && !text.empty()) show_(text);
-  }
+  bool release(const std::string& text) const { return !show_ || text.empty() || show_(text); }
   text::Utf8Stream characters_;
   text::StopStrings stops_;
-  const std::function<void(std::string_view)>& show_;
+  const std::function<bool(std::string_view)>& show_;
+};
+
+// The tokens that a grammar allows at each step; everything when there is none.
+class Constraint {
+ public:
+  Constraint() = default;
+  Constraint(const text::Grammar& grammar, const text::TokenTrie& trie, bool ignore_end)
+      : state_(std::in_place, grammar, trie), ends_(ignore_end ? trie.data().ends : std::vector<int32_t>()) {}
+
+  bool complete() const { return state_ && state_->finished(); }
+  const text::TokenMask* allowed() {
+    if (!state_) return nullptr;
+    state_->allowed_tokens(mask_);
+    for (const int32_t id : ends_) mask_.reset(id);
+    return &mask_;
+  }
+  void accept(int32_t token) {
+    if (state_) state_->accept(token);
+  }
+
+ private:
+  std::optional<text::GrammarState> state_;
+  std::vector<int32_t> ends_;  // tokens not to choose: the text goes on past them
+  text::TokenMask mask_;
 };
 
 }  // namespace
@@ -66,15 +87,22 @@ Engine::Engine(const EngineOptions& options, Log& log)
   queue_.strict_arms = options.strict_arms;
   for (const auto& [op, arm] : options.arms) queue_.request_arm(op, arm);
   if (!strata::has_tokenizer(model_.file())) return;
-  tokenizer_ = std::make_unique<text::Tokenizer>(read_vocabulary(model_.file()));
+  tokenizer_ = std::make_unique<text::Tokenizer>(read_tokenizer(model_.file()));
   if (tokenizer_->size() != model_.spec().vocabulary)
-    throw Error(ErrorKind::Model, "the tokenizer has " + std::to_string(tokenizer_->size()) + " tokens, the embedding " +
-                                      std::to_string(model_.spec().vocabulary) + " rows", options.model);
+    throw Error(ErrorKind::Model,
+                "the tokenizer has " + std::to_string(tokenizer_->size()) + " tokens, the embedding " +
+                    std::to_string(model_.spec().vocabulary) + " rows",
+                options.model);
 }
 
 const text::Tokenizer& Engine::tokenizer() const {
   if (tokenizer_ == nullptr) read_vocabulary(model_.file());  // throws the reason
   return *tokenizer_;
+}
+
+const text::TokenTrie& Engine::token_trie() {
+  if (!token_trie_) token_trie_.emplace(tokenizer());
+  return *token_trie_;
 }
 
 int64_t Engine::context_for(const GenerateRequest& request) const {
@@ -87,7 +115,7 @@ int64_t Engine::context_for(const GenerateRequest& request) const {
   }
   if (prompt > context)
     throw Error(ErrorKind::Argument, "the prompt has " + std::to_string(prompt) + " tokens, the context " +
-                                      std::to_string(context) + ": shorten it or ask for a larger context (-c)");
+                                         std::to_string(context) + ": shorten it or ask for a larger context (-c)");
   return std::max<int64_t>(context, 1);
 }
 
@@ -109,8 +137,11 @@ bool Engine::read_prompt(std::span<const int32_t> prompt, SequenceState& state, 
 GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCallbacks& callbacks) {
   if (request.prompt.empty()) throw Error(ErrorKind::Argument, "the prompt is empty: give text to continue");
   const int64_t context = context_for(request);
+  model_.file().check_sizes();
   SequenceState state(model_.spec(), context);
   Sampler sampler(request.sampler, [this](int32_t id) { return !tokenizer_ || tokenizer_->may_be_sampled(id); });
+  Constraint constraint;
+  if (request.grammar) constraint = Constraint(*request.grammar, token_trie(), request.ignore_end);
   const Buffer memory(static_cast<size_t>(model_.spec().vocabulary) * sizeof(float));
   const Tensor logits = memory.f32({1, model_.spec().vocabulary});
 
@@ -126,12 +157,15 @@ GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCa
 
   std::vector<int32_t> history = request.prompt;
   const auto output_start = std::chrono::steady_clock::now();
-  while (request.max_tokens < 0 || static_cast<int64_t>(result.tokens.size()) < request.max_tokens) {
+  while (!constraint.complete() &&
+         (request.max_tokens < 0 || static_cast<int64_t>(result.tokens.size()) < request.max_tokens)) {
     if (interrupted(callbacks)) {
       result.reason = FinishReason::Interrupted;
       break;
     }
-    const int32_t token = sampler.sample({logits.f32(), static_cast<size_t>(model_.spec().vocabulary)}, history);
+    const int32_t token =
+        sampler.sample({logits.f32(), static_cast<size_t>(model_.spec().vocabulary)}, history, constraint.allowed());
+    constraint.accept(token);
     history.push_back(token);
     result.tokens.push_back(token);
     if (tokenizer_ && !request.ignore_end && tokenizer_->ends_generation(token)) {
@@ -142,10 +176,11 @@ GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCa
       result.reason = FinishReason::StopString;
       break;
     }
-    if (state.length == state.capacity()) break;
+    if (constraint.complete() || state.length == state.capacity()) break;
     const bool more = request.max_tokens < 0 || static_cast<int64_t>(result.tokens.size()) < request.max_tokens;
     if (more) forward_.run({&token, 1}, state, logits);
   }
+  if (constraint.complete() && result.reason == FinishReason::Length) result.reason = FinishReason::EndOfText;
   result.output_seconds = seconds_since(output_start);
   if (result.reason != FinishReason::StopString) output.finish();
   return result;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,13 +17,14 @@
 #include "model/forward.h"
 #include "model/model.h"
 #include "runtime/sampler.h"
+#include "text/grammar.h"
 #include "text/tokenizer.h"
 
 namespace strata {
 
 struct EngineOptions {
-  std::string model;        // path of a GGUF file
-  int threads = 0;          // 0: one per core
+  std::string model;          // path of a GGUF file
+  int threads = 0;            // 0: one per core
   int64_t micro_batch = 512;  // prompt tokens computed at a time; results do not depend on it
   RopeOverride rope;
   ForwardOptions forward;
@@ -31,7 +33,7 @@ struct EngineOptions {
 };
 
 enum class FinishReason {
-  EndOfText,    // the model ended its reply
+  EndOfText,  // the model ended its reply
   StopString,
   Length,       // as many tokens as asked for, or the context is full
   Interrupted,  // the caller asked to stop; what was generated is in the result
@@ -44,13 +46,14 @@ struct GenerateRequest {
   int64_t context = 0;      // positions; 0: what prompt and max_tokens need, at most what the model was trained for
   SamplerOptions sampler;
   std::vector<std::string> stop;
-  bool ignore_end = false;  // go on past the end of the text
+  bool ignore_end = false;               // go on past the end of the text
+  std::optional<text::Grammar> grammar;  // the output is a text of it, or the beginning of one; it ends when complete
 };
 
 struct GenerateCallbacks {
-  std::function<void(std::string_view)> text;                      // bytes ready to be shown
+  std::function<bool(std::string_view)> text;  // bytes ready to be shown; false ends the output, as a stop string does
   std::function<void(int64_t done, int64_t total)> prompt_progress;
-  const std::atomic<bool>* interrupted = nullptr;                  // checked between steps
+  const std::atomic<bool>* interrupted = nullptr;  // checked between steps
 };
 
 struct GenerateResult {
@@ -69,6 +72,7 @@ class Engine {
   // Error{Model} when the file has no tokenizer.
   const text::Tokenizer& tokenizer() const;
   bool has_tokenizer() const { return tokenizer_ != nullptr; }
+  const text::TokenTrie& token_trie();  // made when it is first asked for; Error{Model} as tokenizer()
 
   // Error{Argument} for an empty prompt, one longer than the context, or an id outside the vocabulary.
   GenerateResult generate(const GenerateRequest& request, const GenerateCallbacks& callbacks = {});
@@ -86,6 +90,7 @@ class Engine {
   Queue queue_;
   Forward forward_;
   std::unique_ptr<text::Tokenizer> tokenizer_;
+  std::optional<text::TokenTrie> token_trie_;
 };
 
 }  // namespace strata

@@ -27,17 +27,25 @@ Sampler::Sampler(const SamplerOptions& options, std::function<bool(int32_t)> all
   check_range("frequency penalty", options.frequency_penalty, -100, 100);
 }
 
-int32_t Sampler::sample(std::span<float> logits, std::span<const int32_t> history) {
+int32_t Sampler::sample(std::span<float> logits, std::span<const int32_t> history, const text::TokenMask* grammar) {
   for (size_t id = 0; id < logits.size(); ++id)
     if (!std::isfinite(logits[id]))
-      throw Error(ErrorKind::Model, "the logit of token " + std::to_string(id) + " is not finite; the model file or an arm is broken",
+      throw Error(ErrorKind::Model,
+                  "the logit of token " + std::to_string(id) + " is not finite; the model file or an arm is broken",
                   "position " + std::to_string(history.size()));
+  if (grammar != nullptr && grammar->size() != static_cast<int32_t>(logits.size()))
+    throw Error(ErrorKind::Argument, "the grammar's mask has " + std::to_string(grammar->size()) +
+                                         " tokens, the logits " + std::to_string(logits.size()));
+  if (grammar != nullptr && !grammar->any())
+    throw Error(ErrorKind::Argument, "the grammar allows no token here", "position " + std::to_string(history.size()));
+  grammar_ = grammar;
   apply_penalties(logits, history);
   return options_.temperature == 0 ? greedy(logits) : draw(logits);
 }
 
 void Sampler::apply_penalties(std::span<float> logits, std::span<const int32_t> history) {
-  const bool off = options_.repetition_penalty == 1 && options_.presence_penalty == 0 && options_.frequency_penalty == 0;
+  const bool off =
+      options_.repetition_penalty == 1 && options_.presence_penalty == 0 && options_.frequency_penalty == 0;
   const size_t wanted = options_.penalty_window < 0 ? history.size() : static_cast<size_t>(options_.penalty_window);
   const size_t size = std::min(wanted, history.size());
   if (off || size == 0) return;
@@ -55,11 +63,16 @@ void Sampler::apply_penalties(std::span<float> logits, std::span<const int32_t> 
   }
 }
 
+bool Sampler::may_choose(size_t id) const {
+  const auto token = static_cast<int32_t>(id);
+  return (grammar_ == nullptr || grammar_->test(token)) && (!allowed_ || allowed_(token));
+}
+
 int32_t Sampler::greedy(std::span<const float> logits) const {
   int32_t best = -1;
   for (size_t id = 0; id < logits.size(); ++id) {
     if (best >= 0 && logits[id] <= logits[static_cast<size_t>(best)]) continue;
-    if (!allowed_ || allowed_(static_cast<int32_t>(id))) best = static_cast<int32_t>(id);
+    if (may_choose(id)) best = static_cast<int32_t>(id);
   }
   if (best < 0) throw Error(ErrorKind::Model, "no token may be sampled");
   return best;
@@ -69,7 +82,7 @@ int32_t Sampler::greedy(std::span<const float> logits) const {
 int32_t Sampler::draw(std::span<const float> logits) {
   candidates_.clear();
   for (size_t id = 0; id < logits.size(); ++id)
-    if (!allowed_ || allowed_(static_cast<int32_t>(id))) candidates_.push_back({static_cast<int32_t>(id), logits[id]});
+    if (may_choose(id)) candidates_.push_back({static_cast<int32_t>(id), logits[id]});
   if (candidates_.empty()) throw Error(ErrorKind::Model, "no token may be sampled");
   auto better = [](const Candidate& a, const Candidate& b) {
     return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);

@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "base/random.h"
+#include "text/token_trie.h"
 
 namespace strata {
 
 struct SamplerOptions {
-  double temperature = 0;  // 0: greedy
-  int64_t top_k = 40;      // 0: off
-  double top_p = 0.95;     // 1: off
-  double min_p = 0.05;     // 0: off
+  double temperature = 0;         // 0: greedy
+  int64_t top_k = 40;             // 0: off
+  double top_p = 0.95;            // 1: off
+  double min_p = 0.05;            // 0: off
   double repetition_penalty = 1;  // 1: off; a positive logit is divided by it, a negative one multiplied
   double presence_penalty = 0;    // subtracted once from the logit of every token of the window
   double frequency_penalty = 0;   // subtracted once per occurrence
@@ -28,9 +29,9 @@ class Sampler {
   Sampler(const SamplerOptions& options, std::function<bool(int32_t)> allowed = {});
 
   // Chooses a token; ties go to the lower id. history: every token so far, prompt included. logits are changed by the
-  // penalties. Error{Model} when a logit is NaN or infinite, or when no token is allowed: the model or an arm is broken,
-  // and its text would be noise.
-  int32_t sample(std::span<float> logits, std::span<const int32_t> history);
+  // penalties. Error{Model} when a logit is NaN or infinite, or when no token is allowed: the model or an arm is
+  // broken, and its text would be noise. grammar: only these tokens are candidates; Error{Argument} when there is none.
+  int32_t sample(std::span<float> logits, std::span<const int32_t> history, const text::TokenMask* grammar = nullptr);
 
  private:
   struct Candidate {
@@ -38,10 +39,12 @@ class Sampler {
     float logit;
   };
   void apply_penalties(std::span<float> logits, std::span<const int32_t> history);
+  bool may_choose(size_t id) const;
   int32_t greedy(std::span<const float> logits) const;
   int32_t draw(std::span<const float> logits);
 
   SamplerOptions options_;
+  const text::TokenMask* grammar_ = nullptr;  // of the call in progress
   std::function<bool(int32_t)> allowed_;
   Random random_;
   std::vector<int32_t> window_;

@@ -62,7 +62,27 @@ class LiteralTokens {
   }
   void build() { backwards_.build(); }
 
-  std::vector<Found> find(std::string_view text) const {
+  std::vector<Found> find(std::string_view text) const { return without_overlap(candidates(text)); }
+
+  // As find(), but where `allowed` refuses a token, the one of `others` that begins at the same place is taken.
+  template <typename Allowed>
+  std::vector<Found> find(std::string_view text, const LiteralTokens& others, Allowed allowed) const {
+    std::vector<Found> found = candidates(text);
+    const std::vector<Found> instead = others.candidates(text);
+    auto next = instead.begin();
+    std::erase_if(found, [&](Found& token) {
+      if (allowed(token)) return false;
+      while (next != instead.end() && next->begin < token.begin) ++next;
+      if (next == instead.end() || next->begin != token.begin) return true;
+      token = *next;
+      return false;
+    });
+    return without_overlap(std::move(found));
+  }
+
+ private:
+  // The longest token that begins at each place where one does.
+  std::vector<Found> candidates(std::string_view text) const {
     std::vector<Found> found;
     if (backwards_.empty()) return found;
     uint32_t state = 0;
@@ -74,6 +94,10 @@ class LiteralTokens {
       }
     }
     std::reverse(found.begin(), found.end());
+    return found;
+  }
+
+  static std::vector<Found> without_overlap(std::vector<Found> found) {
     uint32_t taken = 0;
     std::erase_if(found, [&](const Found& token) {
       if (token.begin < taken) return true;
@@ -83,12 +107,16 @@ class LiteralTokens {
     return found;
   }
 
- private:
   ByteMatcher backwards_;
 };
 
 PreTokenizer checked_pre(const Vocabulary& v) {
-  const auto named = [](const std::string& value) { return value.empty() ? "missing" : fmt::format("'{}'", value); };
+  const auto named = [](const std::string& value) -> std::string {
+    if (value.empty()) return "missing";
+    const bool plain =
+        value.size() <= 40 && std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+    return plain ? fmt::format("'{}'", value) : "not a name";
+  };
   if (v.model != "gpt2") refuse("model", named(v.model) + "; Strata reads byte-level BPE ('gpt2') only");
   const auto pre = pre_tokenizer_from_name(v.pre);
   if (!pre) refuse("pre", named(v.pre) + "; known are qwen2, qwen35, llama-bpe, gpt-2 and smollm");
@@ -105,6 +133,8 @@ struct Tokenizer::Impl {
   void read_tokens(std::vector<std::string> tokens, std::span<const std::string> merges);
   void read_ends(const Vocabulary& v);
   void encode_plain(std::string_view text, Bpe::Workspace& workspace, std::vector<int32_t>& ids) const;
+  std::vector<int32_t> encode(std::string_view text, std::span<const LiteralTokens::Found> literals,
+                              bool add_special) const;
 
   PreTokenizer pre;
   std::vector<TokenType> types;
@@ -181,21 +211,39 @@ Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
-std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
-  if (text.size() > kMaxText) throw Error(ErrorKind::Argument, "text of more than 2 GiB", "encode");
+std::vector<int32_t> Tokenizer::Impl::encode(std::string_view text, std::span<const LiteralTokens::Found> literals,
+                                             bool add_special) const {
   std::vector<int32_t> ids;
   Bpe::Workspace workspace;
   size_t pos = 0;
-  for (const auto& literal : (options.parse_special ? impl_->all_literals : impl_->user_literals).find(text)) {
-    impl_->encode_plain(text.substr(pos, literal.begin - pos), workspace, ids);
+  for (const auto& literal : literals) {
+    encode_plain(text.substr(pos, literal.begin - pos), workspace, ids);
     ids.push_back(literal.id);
     pos = literal.end;
   }
-  impl_->encode_plain(text.substr(pos), workspace, ids);
-  if (options.add_special && impl_->add_bos && (ids.empty() || ids.front() != *impl_->bos)) {
-    ids.insert(ids.begin(), *impl_->bos);
-  }
+  encode_plain(text.substr(pos), workspace, ids);
+  if (add_special && add_bos && (ids.empty() || ids.front() != *bos)) ids.insert(ids.begin(), *bos);
   return ids;
+}
+
+std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+  if (text.size() > kMaxText) throw Error(ErrorKind::Argument, "text of more than 2 GiB", "encode");
+  const auto literals = (options.parse_special ? impl_->all_literals : impl_->user_literals).find(text);
+  return impl_->encode(text, literals, options.add_special);
+}
+
+std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOptions& options,
+                                       std::span<const DataRange> data) const {
+  if (!options.parse_special || data.empty()) return encode(text, options);
+  if (text.size() > kMaxText) throw Error(ErrorKind::Argument, "text of more than 2 GiB", "encode");
+  auto range = data.begin();  // the first that ends after the token looked at; tokens come by increasing begin
+  const auto allowed = [&](const LiteralTokens::Found& token) {
+    while (range != data.end() && range->end <= token.begin) ++range;
+    const bool touches = range != data.end() && range->begin < token.end;
+    return !touches || impl_->types[static_cast<size_t>(token.id)] != TokenType::Control;
+  };
+  const auto literals = impl_->all_literals.find(text, impl_->user_literals, allowed);
+  return impl_->encode(text, literals, options.add_special);
 }
 
 std::string_view Tokenizer::bytes(int32_t id, bool with_control) const {

@@ -12,6 +12,12 @@
 
 namespace strata::text {
 
+// Bytes [begin, end) of a text.
+struct DataRange {
+  uint32_t begin, end;
+  bool operator==(const DataRange&) const = default;
+};
+
 enum class PreTokenizer { Qwen2, Qwen35, LlamaBpe, Gpt2, Smollm };
 std::optional<PreTokenizer> pre_tokenizer_from_name(std::string_view name);  // names of tokenizer.ggml.pre
 
@@ -46,6 +52,9 @@ class Tokenizer {
   // Linear in the text but for long pieces, O(n log n). Error{Argument} above 2 GiB; nothing else can fail.
   std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const;
   std::vector<int32_t> encode(std::string_view text) const { return encode(text, EncodeOptions{}); }
+  // Control tokens count only where they do not touch `data` (sorted, without overlap); all else as one text.
+  std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options,
+                              std::span<const DataRange> data) const;
 
   // Bytes of one token. Control tokens give nothing unless asked for; ids out of range are Error{Argument}.
   std::string_view bytes(int32_t id, bool with_control = false) const;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace strata::text {
@@ -31,6 +32,8 @@ struct Utf8Result {
 };
 
 Utf8Result decode_utf8(std::string_view bytes);  // the first character; `bytes` is not empty
+
+void append_utf8(std::string& out, char32_t code);  // a character: no surrogate, at most U+10FFFF
 
 struct Char {
   uint8_t classes;  // CharClass bits

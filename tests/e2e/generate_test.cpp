@@ -44,7 +44,8 @@ void expect_failure(const std::vector<std::string>& arguments, const std::vector
   for (std::string line; std::getline(lines, line);)
     if (line.find("error:") != std::string::npos) errors = line, ++count;
   EXPECT_EQ(count, 1) << result.err;
-  for (const std::string& part : parts) EXPECT_NE(errors.find(part), std::string::npos) << errors << "\nlacks: " << part;
+  for (const std::string& part : parts)
+    EXPECT_NE(errors.find(part), std::string::npos) << errors << "\nlacks: " << part;
 }
 
 // The default model with its metadata and tensors changed on the way.
@@ -179,7 +180,8 @@ TEST(Generate, RequestedArms) {
   EXPECT_EQ(generated({"-p", "a", "-n", "1", "--arm", "matmul=portable"})["arms"]["matmul"], "portable");
   const ProcessResult fallback = strata({"generate", "-p", "a", "-n", "1", "--arm", "matmul=warp"});
   EXPECT_EQ(fallback.exit_code, 0);
-  EXPECT_NE(fallback.err.find("arm matmul: warp refused: no such arm; using portable"), std::string::npos) << fallback.err;
+  EXPECT_NE(fallback.err.find("arm matmul: warp refused: no such arm; using portable"), std::string::npos)
+      << fallback.err;
   expect_failure({"generate", "-p", "a", "-n", "1", "--arm", "matmul=warp", "--strict-arms"}, {"matmul", "warp"});
 }
 
@@ -206,10 +208,8 @@ TEST(Convert, WritesAFileThatRuns) {
 // A file size limit stands for a full disk: both fail in write().
 TEST(Convert, FullDiskLeavesNothingBehind) {
   const TempFolder folder;
-  const ProcessResult result =
-      run({"/bin/sh", "-c",
-           "trap '' XFSZ; ulimit -f 64; exec \"$0\" convert \"$1\" -o \"$2\"", kProgram,
-           source_path("tests/fixtures/hf/qwen3_tied"), folder.file("out.gguf")});
+  const ProcessResult result = run({"/bin/sh", "-c", "trap '' XFSZ; ulimit -f 64; exec \"$0\" convert \"$1\" -o \"$2\"",
+                                    kProgram, source_path("tests/fixtures/hf/qwen3_tied"), folder.file("out.gguf")});
   EXPECT_EQ(result.exit_code, 1) << result.err;
   EXPECT_NE(result.err.find("out.gguf"), std::string::npos) << result.err;
   EXPECT_TRUE(folder.empty());
@@ -220,8 +220,14 @@ TEST(Generate, LargeFileIsMapped) {
   if (!test_all()) GTEST_SKIP() << "writes 2 GB: needs TEST_ALL=1";
   const TempFolder folder;
   const std::string file = folder.file("large.gguf");
-  RandomModel({.layers = 36, .hidden = 2048, .inner = 6144, .heads = 16, .kv_heads = 8, .head_dim = 128,
-               .vocabulary = 32000, .type = DType::Q8_0})
+  RandomModel({.layers = 36,
+               .hidden = 2048,
+               .inner = 6144,
+               .heads = 16,
+               .kv_heads = 8,
+               .head_dim = 128,
+               .vocabulary = 32000,
+               .type = DType::Q8_0})
       .write_qwen3(file);
   const double size = static_cast<double>(std::filesystem::file_size(file));
   const nlohmann::json result = generated({"-m", file, "--tokens", "1,2,3,4", "-n", "4"});

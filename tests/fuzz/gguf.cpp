@@ -1,4 +1,6 @@
 // Any bytes as a GGUF file: it is opened or refused with one Error, and what was opened can be read in full.
+#include "gguf/gguf.h"
+
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -6,7 +8,6 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "gguf/gguf.h"
 #include "support/test_files.h"
 
 namespace {

@@ -85,7 +85,7 @@ TEST(DefaultModel, F16ReproducesTheReference) {
     EXPECT_EQ(ids, wanted) << one["prompt"].get<std::string>().substr(0, 60);
     for (size_t i = 0; i < wanted.size(); ++i, ++ids_total) ids_equal += ids[i] == wanted[i];
     const std::pair<const char*, MtpHiddenNorm> norms[] = {{"mtp_draft_whole_norm", MtpHiddenNorm::Joint},
-                                                          {"mtp_draft_stream_norm", MtpHiddenNorm::PerStream}};
+                                                           {"mtp_draft_stream_norm", MtpHiddenNorm::PerStream}};
     for (int n = 0; n < 2; ++n) {
       const auto recorded = one[norms[n].first].get<std::vector<int32_t>>();
       const std::vector<int32_t> ours = drafts(kF16, norms[n].second, prompt, wanted);

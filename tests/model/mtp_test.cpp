@@ -50,7 +50,8 @@ void check(bool embedding_half) {
   std::vector<float> logits(static_cast<size_t>(kPairs * model.vocabulary()));
   std::vector<float> next(static_cast<size_t>(kPairs * kHidden));
   model.forward().draft(make_f32(tap.data(), {kPairs, kHidden}), std::span(ids).subspan(1), 0, state,
-                        make_f32(logits.data(), {kPairs, model.vocabulary()}), make_f32(next.data(), {kPairs, kHidden}));
+                        make_f32(logits.data(), {kPairs, model.vocabulary()}),
+                        make_f32(next.data(), {kPairs, kHidden}));
   const float* table =
       reinterpret_cast<const float*>(model.model().file().data(*model.model().file().find_tensor("token_embd.weight")));
   const float* head =
@@ -66,10 +67,12 @@ void check(bool embedding_half) {
     // Two norms and sums of 64 products in f32: about 70 roundings of 6e-8 on values near 1.
     constexpr double kRounding = 1e-5;
     for (int i = 0; i < kHidden; ++i)
-      EXPECT_NEAR(static_cast<double>(next[static_cast<size_t>(p * kHidden + i)]), hidden[static_cast<size_t>(i)], kRounding);
+      EXPECT_NEAR(static_cast<double>(next[static_cast<size_t>(p * kHidden + i)]), hidden[static_cast<size_t>(i)],
+                  kRounding);
     for (int64_t id = 0; id < model.vocabulary(); ++id) {
       double sum = 0;
-      for (int i = 0; i < kHidden; ++i) sum += static_cast<double>(head[id * kHidden + i]) * hidden[static_cast<size_t>(i)];
+      for (int i = 0; i < kHidden; ++i)
+        sum += static_cast<double>(head[id * kHidden + i]) * hidden[static_cast<size_t>(i)];
       EXPECT_NEAR(static_cast<double>(logits[static_cast<size_t>(p * model.vocabulary() + id)]), sum, kRounding);
     }
   }

@@ -1,4 +1,5 @@
-// Every family's GGUF file written by another implementation, against log-probabilities in float64 and of a peer engine.
+// Every family's GGUF file written by another implementation, against log-probabilities in float64 and of a peer
+// engine.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -9,9 +10,9 @@
 namespace strata::test {
 namespace {
 
-// Largest difference of log-probabilities at any position. f32 sums over at most 100 positions and 320 logits of size ~5:
-// the peer's own f32 arithmetic is up to 2e-5 from the float64 reference on these files, so 5e-5 holds both apart from
-// any wrong formula (the smallest seen when one is broken on purpose is 1e-3).
+// Largest difference of log-probabilities at any position. f32 sums over at most 100 positions and 320 logits of size
+// ~5: the peer's own f32 arithmetic is up to 2e-5 from the float64 reference on these files, so 5e-5 holds both apart
+// from any wrong formula (the smallest seen when one is broken on purpose is 1e-3).
 constexpr double kTolerance = 5e-5;
 
 TEST(Peer, LogProbabilitiesOfEveryFile) {

@@ -23,8 +23,10 @@ inline Cells first_cells(const std::vector<int32_t>& n_kv) {
 // Bound of one row and head, [dim]. With w_j = exp(s_j - max s), Z = sum w_j, N = sum w_j v_j, o = N / Z, u the unit
 // roundoff, n cells in B blocks (each block may raise the running maximum, which multiplies the sums once more):
 //   score    |ds_j| <= gamma(dim/16 + 6) |scale| sum |q_i k_ji|
-//   weight   relative error R_j = exp(ds_j + u gap + (B + 1) 4u + (n + 2B + 2) u) - 1: the score's error; the differences
-//            from the running maxima, which add up to gap = max s - s_j; B + 1 exponentials of 2 ulp = 4u; sums, products
+//   weight   relative error R_j = exp(ds_j + u gap + (B + 1) 4u + (n + 2B + 2) u) - 1: the score's error; the
+//   differences
+//            from the running maxima, which add up to gap = max s - s_j; B + 1 exponentials of 2 ulp = 4u; sums,
+//            products
 //   flush    a weight below e^-87 may be 0 instead
 //   output   |do| <= (sum w_j R_j |v_j| + |o| sum w_j R_j + flushed ones) / (Z - sum w_j R_j) + 3u |o|
 inline void attention_row_bound(const float* q, const std::vector<const float*>& k, const std::vector<const float*>& v,

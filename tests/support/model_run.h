@@ -39,7 +39,10 @@ inline std::vector<std::string> entries_of(const std::string& folder, const std:
 class ModelRun {
  public:
   explicit ModelRun(const std::string& path, int threads = 1, ForwardOptions options = {}, RopeOverride rope = {})
-      : log_(LogLevel::Error), model_(Model::load(path, rope)), queue_(threads, log_), forward_(model_, queue_, options) {}
+      : log_(LogLevel::Error),
+        model_(Model::load(path, rope)),
+        queue_(threads, log_),
+        forward_(model_, queue_, options) {}
 
   const ModelSpec& spec() const { return model_.spec(); }
   const Model& model() const { return model_; }

@@ -19,8 +19,8 @@
 
 namespace strata::test {
 
-inline constexpr double kU = 0x1p-24;        // unit roundoff of f32
-inline constexpr double kTiny = 0x1p-149;    // one f32 result below the normal range is off by less than this
+inline constexpr double kU = 0x1p-24;            // unit roundoff of f32
+inline constexpr double kTiny = 0x1p-149;        // one f32 result below the normal range is off by less than this
 inline constexpr uint32_t kCanary = 0x7fdeadc5;  // as f32 a NaN: written over it shows, read it poisons the result
 inline const std::vector<int> kThreadCounts{1, 2, 3};
 

@@ -1,4 +1,5 @@
-// Writes GGUF files of random weights for tests: plain attention models of any size, and a small hybrid with an MTP block.
+// Writes GGUF files of random weights for tests: plain attention models of any size, and a small hybrid with an MTP
+// block.
 #pragma once
 
 #include <cmath>

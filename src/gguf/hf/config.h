@@ -25,9 +25,9 @@ struct RopeConfig {
   uint64_t dimensions = 0;  // rotated dimensions of a head
   double factor = 1;
   uint64_t original_context = 0;
-  double low_freq_factor = 1, high_freq_factor = 4;                    // llama3
+  double low_freq_factor = 1, high_freq_factor = 4;                             // llama3
   std::optional<double> beta_fast, beta_slow, extrapolation, attention_factor;  // yarn
-  std::array<int64_t, 4> sections{11, 11, 10, 0};                      // hybrids
+  std::array<int64_t, 4> sections{11, 11, 10, 0};                               // hybrids
 };
 
 struct ExpertConfig {
@@ -62,7 +62,7 @@ struct Config {
   uint64_t vocab = 0, hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0, context = 0;
   uint64_t intermediate = 0;  // 0: not stated (no dense MLP)
   double norm_epsilon = 1e-6;
-  std::optional<bool> tied;   // the embedding is the head
+  std::optional<bool> tied;  // the embedding is the head
   RopeConfig rope;
   ExpertConfig experts;
   std::vector<bool> recurrent;  // one per layer: delta net

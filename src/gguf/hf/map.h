@@ -25,8 +25,8 @@ struct Block {
 };
 
 // map_block.cpp: parts that several families share.
-void map_head(Mapper& mapper);                             // token_embd, output
-void map_attention(Mapper& mapper, const Block& block);    // projections and q/k norms
+void map_head(Mapper& mapper);                           // token_embd, output
+void map_attention(Mapper& mapper, const Block& block);  // projections and q/k norms
 void map_mlp(Mapper& mapper, const Block& block, bool dense);
 
 // map_delta_net.cpp
@@ -35,7 +35,7 @@ void map_delta_net(Mapper& mapper, const Block& block);
 // map_qwen4exp.cpp
 void map_hyper_connection(Mapper& mapper, const std::string& hf, const std::string& out, bool inject);
 void map_indexer(Mapper& mapper, const Block& block);
-void map_ple(Mapper& mapper, PleConstants& constants);     // all modules and the joined table
+void map_ple(Mapper& mapper, PleConstants& constants);  // all modules and the joined table
 
 // map_model.cpp: a block of the trunk, or the block inside the MTP part.
 void map_block(Mapper& mapper, const Block& block, bool recurrent, bool dense);

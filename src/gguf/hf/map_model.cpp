@@ -9,9 +9,8 @@ void map_rope_freqs(Mapper& m) {
   const RopeConfig& r = m.config().rope;
   if (r.scaling != RopeScaling::Llama3) return;
   Target target{"rope_freqs.weight", {m.config().head_dim / 2}, {}, {}};
-  target.constants =
-      llama3_rope_freqs(m.config().head_dim, {r.theta, r.factor, r.low_freq_factor, r.high_freq_factor,
-                                              static_cast<double>(r.original_context)});
+  target.constants = llama3_rope_freqs(m.config().head_dim, {r.theta, r.factor, r.low_freq_factor, r.high_freq_factor,
+                                                             static_cast<double>(r.original_context)});
   m.add(std::move(target));
 }
 
@@ -20,8 +19,8 @@ void refuse_unused(const Mapper& m) {
   if (unused.empty()) return;
   const std::string more = unused.size() > 1 ? " (and " + std::to_string(unused.size() - 1) + " more)" : "";
   throw Error(ErrorKind::Model,
-              "tensor " + unused.front() + more + " has no place in a " +
-                  std::string(architecture(m.config().family)) + " file",
+              "tensor " + unused.front() + more + " has no place in a " + std::string(architecture(m.config().family)) +
+                  " file",
               m.checkpoint().directory());
 }
 

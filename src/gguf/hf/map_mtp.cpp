@@ -42,8 +42,7 @@ void map_shared_parts(Mapper& m, const std::string& out) {
   }
   if (m.has("mtp.embed_tokens.weight"))
     m.matrix(out + "embed_tokens.weight", "mtp.embed_tokens.weight", c.vocab, c.hidden);
-  if (m.has("mtp.lm_head.weight"))
-    m.matrix(out + "shared_head_head.weight", "mtp.lm_head.weight", c.vocab, c.hidden);
+  if (m.has("mtp.lm_head.weight")) m.matrix(out + "shared_head_head.weight", "mtp.lm_head.weight", c.vocab, c.hidden);
 }
 
 uint64_t map_complete(Mapper& m) {

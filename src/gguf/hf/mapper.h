@@ -43,9 +43,9 @@ class Mapper {
   // The tensor, marked as used. Error{Model} when it is missing, of another shape (extents of 1 do not count) or of a
   // type that weights cannot have.
   const SourceTensor& take(const std::string& name, const Shape& shape);
-  const SourceTensor& take_any(const std::string& name);                  // shape and type are the caller's to check
+  const SourceTensor& take_any(const std::string& name);  // shape and type are the caller's to check
   std::vector<uint64_t> take_integers(const std::string& name, uint64_t count);
-  void drop(const std::string& name);                                     // used, but not written
+  void drop(const std::string& name);  // used, but not written
 
   // All of `source` as a matrix of `width` columns.
   Piece whole(const SourceTensor& source, uint64_t width) const;

@@ -6,9 +6,9 @@
 namespace strata::gguf::hf {
 namespace {
 
-constexpr std::array<std::string_view, 9> kOtherModalities{
-    "visual", "vision_tower", "vision_model", "vision_encoder", "audio_tower",
-    "audio_model", "audio_encoder", "multi_modal_projector", "mm_projector"};
+constexpr std::array<std::string_view, 9> kOtherModalities{"visual",         "vision_tower",          "vision_model",
+                                                           "vision_encoder", "audio_tower",           "audio_model",
+                                                           "audio_encoder",  "multi_modal_projector", "mm_projector"};
 constexpr std::array<std::string_view, 5> kBuffers{".rotary_emb.inv_freq", ".attn.masked_bias", ".attn.bias",
                                                    ".self_attn.masked_bias", ".self_attn.bias"};
 

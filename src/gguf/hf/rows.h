@@ -19,11 +19,11 @@ enum class Op : uint8_t {
 struct Piece {
   const SourceTensor* source = nullptr;
   uint64_t width = 1;
-  uint64_t first_row = 0;                // without `rows`: row_count rows from here on
+  uint64_t first_row = 0;  // without `rows`: row_count rows from here on
   uint64_t row_count = 0;
-  IndexMap rows;                         // source row of every output row
-  IndexMap columns;                      // source column of every output column; empty: as they are
-  const SourceTensor* right = nullptr;   // appended to every row, same number of rows
+  IndexMap rows;                        // source row of every output row
+  IndexMap columns;                     // source column of every output column; empty: as they are
+  const SourceTensor* right = nullptr;  // appended to every row, same number of rows
   uint64_t right_width = 0;
   Op op = Op::Copy;
 

@@ -22,11 +22,21 @@ struct TypeEntry {
   size_t bytes;
 };
 constexpr std::array<TypeEntry, 16> kTypes{{
-    {SourceType::Bool, "BOOL", 1},       {SourceType::U8, "U8", 1},           {SourceType::I8, "I8", 1},
-    {SourceType::F8E5M2, "F8_E5M2", 1},  {SourceType::F8E4M3, "F8_E4M3", 1},  {SourceType::F8E8M0, "F8_E8M0", 1},
-    {SourceType::U16, "U16", 2},         {SourceType::I16, "I16", 2},         {SourceType::F16, "F16", 2},
-    {SourceType::BF16, "BF16", 2},       {SourceType::U32, "U32", 4},         {SourceType::I32, "I32", 4},
-    {SourceType::F32, "F32", 4},         {SourceType::U64, "U64", 8},         {SourceType::I64, "I64", 8},
+    {SourceType::Bool, "BOOL", 1},
+    {SourceType::U8, "U8", 1},
+    {SourceType::I8, "I8", 1},
+    {SourceType::F8E5M2, "F8_E5M2", 1},
+    {SourceType::F8E4M3, "F8_E4M3", 1},
+    {SourceType::F8E8M0, "F8_E8M0", 1},
+    {SourceType::U16, "U16", 2},
+    {SourceType::I16, "I16", 2},
+    {SourceType::F16, "F16", 2},
+    {SourceType::BF16, "BF16", 2},
+    {SourceType::U32, "U32", 4},
+    {SourceType::I32, "I32", 4},
+    {SourceType::F32, "F32", 4},
+    {SourceType::U64, "U64", 8},
+    {SourceType::I64, "I64", 8},
     {SourceType::F64, "F64", 8},
 }};
 
@@ -45,8 +55,9 @@ SourceTensor checked_tensor(const HeaderEntry& entry, uint64_t data_start, uint6
     if (!checked_mul(tensor.elements, extent, tensor.elements)) malformed(path, what + " has too many elements");
   if (!checked_mul(tensor.elements, type->bytes, tensor.bytes)) malformed(path, what + " has too many bytes");
   const auto [begin, end] = entry.offsets;
-  if (begin > end) malformed(path, what + " ends before it begins (offsets " + std::to_string(begin) + ", " +
-                                       std::to_string(end) + ")");
+  if (begin > end)
+    malformed(path,
+              what + " ends before it begins (offsets " + std::to_string(begin) + ", " + std::to_string(end) + ")");
   if (end > file_size - data_start)
     malformed(path, what + " ends at byte " + std::to_string(end) + " of " + std::to_string(file_size - data_start) +
                         " bytes of data; the file is truncated or its header is wrong");
@@ -132,8 +143,7 @@ Checkpoint Checkpoint::open(const std::string& directory) {
     const auto& all = checkpoint.tensors_;
     const auto found = std::lower_bound(all.begin(), all.end(), entry.name,
                                         [](const SourceTensor& t, const std::string& name) { return t.name < name; });
-    if (found == all.end() || found->name != entry.name ||
-        files[found->shard] != entry.file)
+    if (found == all.end() || found->name != entry.name || files[found->shard] != entry.file)
       malformed(index, "places tensor " + entry.name + " in " + entry.file + ", which does not hold it");
   }
   return checkpoint;

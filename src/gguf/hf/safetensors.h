@@ -14,7 +14,22 @@
 namespace strata::gguf::hf {
 
 enum class SourceType : uint8_t {
-  Bool, U8, I8, F8E5M2, F8E4M3, F8E8M0, U16, I16, F16, BF16, U32, I32, F32, U64, I64, F64
+  Bool,
+  U8,
+  I8,
+  F8E5M2,
+  F8E4M3,
+  F8E8M0,
+  U16,
+  I16,
+  F16,
+  BF16,
+  U32,
+  I32,
+  F32,
+  U64,
+  I64,
+  F64
 };
 std::string_view to_string(SourceType type);  // as the file spells it: "F8_E4M3"
 size_t element_size(SourceType type);

@@ -33,6 +33,7 @@ uint32_t file_type(DType asked) {
     case DType::Q5_K: return 16;
     case DType::Q6_K: return 18;
     case DType::IQ4_NL: return 25;
+    case DType::IQ3_S: return 26;
     case DType::IQ4_XS: return 30;
     case DType::BF16: return 32;
     case DType::MXFP4: return 38;

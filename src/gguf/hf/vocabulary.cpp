@@ -168,8 +168,8 @@ void add_templates(const std::string& directory, const Json& config, std::vector
     for (const Json& named : stated) {
       const std::string name = text(member(named, "name")), body = text(member(named, "template"));
       if (name.empty() || name.size() > 64) continue;
-      keys.push_back({name == "default" ? "tokenizer.chat_template" : "tokenizer.chat_template." + name,
-                      Value::of_string(body)});
+      keys.push_back(
+          {name == "default" ? "tokenizer.chat_template" : "tokenizer.chat_template." + name, Value::of_string(body)});
     }
   }
 }

@@ -18,8 +18,8 @@ void attention(Queue& queue, const AttentionArgs& args) {
   check_tensor("attention", "n_kv", args.n_kv, DType::I32, {rows});
   check_tensor("attention", "out", args.out, DType::F32, {rows, heads, dim});
   if (kv_heads < 1 || heads % kv_heads != 0)
-    argument_error("attention", std::to_string(heads) + " query heads do not divide among " +
-                                    std::to_string(kv_heads) + " kv heads");
+    argument_error("attention", std::to_string(heads) + " query heads do not divide among " + std::to_string(kv_heads) +
+                                    " kv heads");
   for (int64_t t = 0; t < rows; ++t)
     if (const int32_t n = args.n_kv.as<int32_t>()[t]; n < 0 || n > cells)
       argument_error("attention", "n_kv " + std::to_string(n) + " of row " + std::to_string(t) + " is outside 0.." +

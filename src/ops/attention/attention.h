@@ -7,12 +7,12 @@
 namespace strata {
 
 struct AttentionArgs {
-  Tensor q;       // f32 [rows, heads, dim], rows and heads may be strided
-  Tensor k;       // f32 [cells, kv_heads, dim], cells and heads may be strided, as in v
-  Tensor v;       // f32 [cells, kv_heads, dim]
-  Tensor n_kv;    // i32 [rows]: row t attends to cells 0 .. n_kv[t] - 1; 0 gives a row of zeros
+  Tensor q;     // f32 [rows, heads, dim], rows and heads may be strided
+  Tensor k;     // f32 [cells, kv_heads, dim], cells and heads may be strided, as in v
+  Tensor v;     // f32 [cells, kv_heads, dim]
+  Tensor n_kv;  // i32 [rows]: row t attends to cells 0 .. n_kv[t] - 1; 0 gives a row of zeros
   float scale = 1;
-  Tensor out;     // f32 [rows, heads, dim]; query head h reads kv head h / (heads / kv_heads)
+  Tensor out;  // f32 [rows, heads, dim]; query head h reads kv head h / (heads / kv_heads)
 };
 
 void attention(Queue& queue, const AttentionArgs& args);

@@ -1,5 +1,5 @@
-// The attention of one row over a list of cells, in blocks of fixed size at fixed places: the order of every sum depends on
-// the list alone. Shared by the arms of attention and sparse_attention.
+// The attention of one row over a list of cells, in blocks of fixed size at fixed places: the order of every sum
+// depends on the list alone. Shared by the arms of attention and sparse_attention.
 #pragma once
 
 #include <algorithm>

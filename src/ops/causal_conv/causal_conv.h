@@ -7,11 +7,11 @@
 namespace strata {
 
 struct CausalConvArgs {
-  Tensor x;          // f32 [rows, channels]
-  Tensor history;    // f32 [(width - 1) · dilation, channels]: the inputs before the first row, oldest first
-  Tensor kernel;     // f32 [channels, width], tap 0 is the oldest
+  Tensor x;        // f32 [rows, channels]
+  Tensor history;  // f32 [(width - 1) · dilation, channels]: the inputs before the first row, oldest first
+  Tensor kernel;   // f32 [channels, width], tap 0 is the oldest
   int dilation = 1;
-  Tensor y;          // f32 [rows, channels], not x
+  Tensor y;  // f32 [rows, channels], not x
 };
 
 void causal_conv(Queue& queue, const CausalConvArgs& args);

@@ -25,8 +25,8 @@ void experts(Queue& queue, const ExpertsArgs& args) {
   for (int64_t t = 0; t < rows; ++t)
     for (int64_t i = 0; i < args.ids.extent(1); ++i)
       if (const int32_t id = args.ids.row<const int32_t>(t)[i]; id < 0 || id >= count)
-        argument_error("experts", "expert " + std::to_string(id) + " of row " + std::to_string(t) +
-                                      " is not one of " + std::to_string(count));
+        argument_error("experts", "expert " + std::to_string(id) + " of row " + std::to_string(t) + " is not one of " +
+                                      std::to_string(count));
   choose_arm<ExpertsArgs>(queue, "experts", kArms, args).run(queue, args);
 }
 

@@ -7,14 +7,14 @@
 namespace strata {
 
 struct ExpertsArgs {
-  Tensor x;        // f32 [rows, hidden]
-  Tensor ids;      // i32 [rows, k], distinct in a row
-  Tensor weights;  // f32 [rows, k]
-  Tensor gate;     // any dtype [experts, inner, hidden]
-  Tensor up;       // any dtype [experts, inner, hidden]
-  Tensor down;     // any dtype [experts, hidden, inner]
+  Tensor x;                                 // f32 [rows, hidden]
+  Tensor ids;                               // i32 [rows, k], distinct in a row
+  Tensor weights;                           // f32 [rows, k]
+  Tensor gate;                              // any dtype [experts, inner, hidden]
+  Tensor up;                                // any dtype [experts, inner, hidden]
+  Tensor down;                              // any dtype [experts, hidden, inner]
   Tensor gate_scale, up_scale, down_scale;  // f32 [experts], optional: multiply the products
-  Tensor y;        // f32 [rows, hidden]; summed in the order of the k slots
+  Tensor y;                                 // f32 [rows, hidden]; summed in the order of the k slots
 };
 
 void experts(Queue& queue, const ExpertsArgs& args);

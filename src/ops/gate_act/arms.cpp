@@ -3,7 +3,7 @@
 
 namespace strata {
 
-void gate_act_portable(Queue& queue, const GateActArgs& args);                             // cpu.cpp
+void gate_act_portable(Queue& queue, const GateActArgs& args);               // cpu.cpp
 void residual_add_portable(Queue& queue, const Tensor& x, const Tensor& y);  // cpu.cpp
 
 namespace {
@@ -20,8 +20,8 @@ void gate_act(Queue& queue, const GateActArgs& args) {
 }
 
 void residual_add(Queue& queue, const Tensor& x, const Tensor& y) {
-  if (x.rank != y.rank || x.extents != y.extents || x.dtype != DType::F32 || y.dtype != DType::F32 ||
-      !x.contiguous() || !y.contiguous())
+  if (x.rank != y.rank || x.extents != y.extents || x.dtype != DType::F32 || y.dtype != DType::F32 || !x.contiguous() ||
+      !y.contiguous())
     argument_error("residual_add", "x is " + describe(x) + " and y is " + describe(y) +
                                        "; needs two contiguous f32 tensors of one shape");
   residual_add_portable(queue, x, y);

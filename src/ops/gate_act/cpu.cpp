@@ -25,12 +25,13 @@ void gated_rows(const GateActArgs& args, Act act, int64_t begin, int64_t end) {
 }  // namespace
 
 void gate_act_portable(Queue& queue, const GateActArgs& args) {
-  queue.pool().run(args.y.extent(0) * args.y.extent(1), ThreadPool::grain_of(args.y.extent(2) * 8), [&](int64_t begin, int64_t end, int) {
-    if (args.activation == Activation::Silu)
-      gated_rows(args, silu_f32, begin, end);
-    else
-      gated_rows(args, sigmoid_f32, begin, end);
-  });
+  queue.pool().run(args.y.extent(0) * args.y.extent(1), ThreadPool::grain_of(args.y.extent(2) * 8),
+                   [&](int64_t begin, int64_t end, int) {
+                     if (args.activation == Activation::Silu)
+                       gated_rows(args, silu_f32, begin, end);
+                     else
+                       gated_rows(args, sigmoid_f32, begin, end);
+                   });
 }
 
 void residual_add_portable(Queue& queue, const Tensor& x, const Tensor& y) {

@@ -9,11 +9,11 @@ namespace strata {
 enum class Activation { Silu, Sigmoid };
 
 struct GateActArgs {
-  Tensor gate;     // f32 [rows, groups, width], or [rows, groups, 1]: one gate a group; rows and groups may be strided
-  Tensor value;    // f32 [rows, groups, width], optional (1): rows and groups may be strided
+  Tensor gate;   // f32 [rows, groups, width], or [rows, groups, 1]: one gate a group; rows and groups may be strided
+  Tensor value;  // f32 [rows, groups, width], optional (1): rows and groups may be strided
   Activation activation = Activation::Silu;
   bool accumulate = false;  // y += ... instead of y = ...
-  Tensor y;        // f32 [rows, groups, width], may be gate or value
+  Tensor y;                 // f32 [rows, groups, width], may be gate or value
 };
 
 // y = value · activation(gate)

@@ -31,7 +31,8 @@ void gated_delta(Queue& queue, const GatedDeltaArgs& args) {
 void gated_delta_gates(Queue& queue, const GatedDeltaGatesArgs& args) {
   // The heads of alpha and b may be strided, so only their shapes are compared.
   check_shape("gated_delta_gates", "alpha", args.alpha, {-1, -1});
-  if (args.alpha.dtype != DType::F32) argument_error("gated_delta_gates", "alpha is " + describe(args.alpha) + ", needs F32");
+  if (args.alpha.dtype != DType::F32)
+    argument_error("gated_delta_gates", "alpha is " + describe(args.alpha) + ", needs F32");
   const int64_t rows = args.alpha.extent(0), heads = args.alpha.extent(1);
   check_shape("gated_delta_gates", "b", args.b, {rows, heads});
   if (args.b.dtype != DType::F32) argument_error("gated_delta_gates", "b is " + describe(args.b) + ", needs F32");

@@ -56,20 +56,22 @@ void gated_delta_portable(Queue& queue, const GatedDeltaArgs& args) {
     }
   });
   const int64_t slices = (dv + kColumnSlice - 1) / kColumnSlice;
-  queue.pool().run(value_heads * slices, ThreadPool::grain_of(rows * dk * kColumnSlice * 4), [&](int64_t begin, int64_t end, int) {
-    float delta[kColumnSlice];
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t h = item / slices, first = item % slices * kColumnSlice;
-      const int64_t count = std::min(kColumnSlice, dv - first);
-      const int64_t key_head = args.mapping == HeadMapping::Grouped ? h / repeat : h % key_heads;
-      for (int64_t t = 0; t < rows; ++t) {
-        const int64_t key_row = (t * key_heads + key_head) * dk;
-        step(args.state.row<float>(h) + first, args.state.stride(1) / static_cast<int64_t>(sizeof(float)), queries.data() + key_row, keys.data() + key_row,
-             args.v[t].row<const float>(h) + first, exp_f32(args.g.row<const float>(t)[h]),
-             args.beta.row<const float>(t)[h], dk, count, delta, args.out[t].row<float>(h) + first);
-      }
-    }
-  });
+  queue.pool().run(
+      value_heads * slices, ThreadPool::grain_of(rows * dk * kColumnSlice * 4), [&](int64_t begin, int64_t end, int) {
+        float delta[kColumnSlice];
+        for (int64_t item = begin; item < end; ++item) {
+          const int64_t h = item / slices, first = item % slices * kColumnSlice;
+          const int64_t count = std::min(kColumnSlice, dv - first);
+          const int64_t key_head = args.mapping == HeadMapping::Grouped ? h / repeat : h % key_heads;
+          for (int64_t t = 0; t < rows; ++t) {
+            const int64_t key_row = (t * key_heads + key_head) * dk;
+            step(args.state.row<float>(h) + first, args.state.stride(1) / static_cast<int64_t>(sizeof(float)),
+                 queries.data() + key_row, keys.data() + key_row, args.v[t].row<const float>(h) + first,
+                 exp_f32(args.g.row<const float>(t)[h]), args.beta.row<const float>(t)[h], dk, count, delta,
+                 args.out[t].row<float>(h) + first);
+          }
+        }
+      });
 }
 
 void gated_delta_gates_portable(Queue&, const GatedDeltaGatesArgs& args) {

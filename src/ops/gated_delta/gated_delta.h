@@ -13,11 +13,11 @@ enum class HeadMapping {
 };
 
 struct GatedDeltaArgs {
-  Tensor q;      // f32 [rows, key_heads, dk], raw: the operator normalises; rows and heads may be strided
-  Tensor k;      // f32 [rows, key_heads, dk], raw
-  Tensor v;      // f32 [rows, value_heads, dv]
-  Tensor g;      // f32 [rows, value_heads]: log decay, <= 0
-  Tensor beta;   // f32 [rows, value_heads]
+  Tensor q;     // f32 [rows, key_heads, dk], raw: the operator normalises; rows and heads may be strided
+  Tensor k;     // f32 [rows, key_heads, dk], raw
+  Tensor v;     // f32 [rows, value_heads, dv]
+  Tensor g;     // f32 [rows, value_heads]: log decay, <= 0
+  Tensor beta;  // f32 [rows, value_heads]
   HeadMapping mapping = HeadMapping::Grouped;
   Tensor state;  // f32 [value_heads, dk, dv], in and out
   Tensor out;    // f32 [rows, value_heads, dv]

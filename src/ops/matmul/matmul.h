@@ -7,11 +7,11 @@
 namespace strata {
 
 struct MatmulArgs {
-  Tensor x;        // f32 [rows, in], rows may be strided
-  Tensor weight;   // any dtype [out, in]
-  Tensor bias;     // f32 [out], optional
+  Tensor x;         // f32 [rows, in], rows may be strided
+  Tensor weight;    // any dtype [out, in]
+  Tensor bias;      // f32 [out], optional
   float scale = 1;  // multiplies the product, before the bias
-  Tensor y;        // f32 [rows, out], rows may be strided
+  Tensor y;         // f32 [rows, out], rows may be strided
 };
 
 void matmul(Queue& queue, const MatmulArgs& args);

@@ -8,8 +8,7 @@ void ngram_gate_portable(Queue& queue, const NgramGateArgs& args);            //
 
 namespace {
 constexpr const char* kOp = "ngram_embedding";
-constexpr Arm<NgramEmbeddingArgs> kArms[] = {
-    {"portable", always_runs<NgramEmbeddingArgs>, ngram_embedding_portable}};
+constexpr Arm<NgramEmbeddingArgs> kArms[] = {{"portable", always_runs<NgramEmbeddingArgs>, ngram_embedding_portable}};
 constexpr Arm<NgramGateArgs> kGateArms[] = {{"portable", always_runs<NgramGateArgs>, ngram_gate_portable}};
 
 void check_params(const NgramParams& params, int64_t table_rows) {
@@ -19,7 +18,8 @@ void check_params(const NgramParams& params, int64_t table_rows) {
     argument_error(kOp, "multipliers, head sizes and head offsets do not match the orders and heads");
   for (size_t h = 0; h < heads; ++h) {
     const uint64_t rows = static_cast<uint64_t>(table_rows);
-    if (params.head_sizes[h] == 0 || params.head_sizes[h] > rows || params.head_offsets[h] > rows - params.head_sizes[h])
+    if (params.head_sizes[h] == 0 || params.head_sizes[h] > rows ||
+        params.head_offsets[h] > rows - params.head_sizes[h])
       argument_error(kOp, "hash head " + std::to_string(h) + " reaches beyond the table of " +
                               std::to_string(table_rows) + " rows");
   }

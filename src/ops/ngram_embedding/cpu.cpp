@@ -38,26 +38,28 @@ void ngram_embedding_portable(Queue& queue, const NgramEmbeddingArgs& args) {
   const gguf::DecodeRow decode = gguf::decoder(args.table.dtype);
   queue.pool().run(args.ids.extent(0) * heads, ThreadPool::grain_of(width), [&](int64_t begin, int64_t end, int) {
     for (int64_t item = begin; item < end; ++item)
-      decode(args.table.row<const void>(rows[static_cast<size_t>(item)]),
-             args.y[item / heads].row<float>(item % heads), width);
+      decode(args.table.row<const void>(rows[static_cast<size_t>(item)]), args.y[item / heads].row<float>(item % heads),
+             width);
   });
 }
 
 void ngram_gate_portable(Queue& queue, const NgramGateArgs& args) {
   const int64_t streams = args.key.extent(1), hidden = args.key.extent(2);
   const float scale = 1.0f / std::sqrt(static_cast<float>(hidden));
-  queue.pool().run(args.key.extent(0) * streams, ThreadPool::grain_of(3 * hidden), [&](int64_t begin, int64_t end, int) {
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t t = item / streams, s = item % streams;
-      const float product = dot_f32(args.key[t].row<const float>(s), args.query[t].row<const float>(s), hidden) * scale;
-      const float root = std::sqrt(std::max(std::fabs(product), 1e-6f));
-      const float sign = product > 0 ? 1.0f : (product < 0 ? -1.0f : 0.0f);
-      const float gate = product != product ? product : sigmoid_f32(sign * root);
-      const float* value = args.value.row<const float>(t);
-      float* y = args.y[t].row<float>(s);
-      for (int64_t i = 0; i < hidden; ++i) y[i] = gate * value[i];
-    }
-  });
+  queue.pool().run(args.key.extent(0) * streams, ThreadPool::grain_of(3 * hidden),
+                   [&](int64_t begin, int64_t end, int) {
+                     for (int64_t item = begin; item < end; ++item) {
+                       const int64_t t = item / streams, s = item % streams;
+                       const float product =
+                           dot_f32(args.key[t].row<const float>(s), args.query[t].row<const float>(s), hidden) * scale;
+                       const float root = std::sqrt(std::max(std::fabs(product), 1e-6f));
+                       const float sign = product > 0 ? 1.0f : (product < 0 ? -1.0f : 0.0f);
+                       const float gate = product != product ? product : sigmoid_f32(sign * root);
+                       const float* value = args.value.row<const float>(t);
+                       float* y = args.y[t].row<float>(s);
+                       for (int64_t i = 0; i < hidden; ++i) y[i] = gate * value[i];
+                     }
+                   });
 }
 
 }  // namespace strata

@@ -11,12 +11,12 @@ namespace strata {
 
 // Constants of one module, exactly as the file stores them.
 struct NgramParams {
-  int orders = 2;                         // N - 1: orders 2 .. N
-  int heads = 8;                          // hash heads of each order
-  int32_t eos = 0;                        // a context ends at it
-  std::vector<uint64_t> multipliers;      // [N]
-  std::vector<uint64_t> head_sizes;       // [orders · heads]: P_h
-  std::vector<uint64_t> head_offsets;     // [orders · heads]: first row of each head in the table
+  int orders = 2;                      // N - 1: orders 2 .. N
+  int heads = 8;                       // hash heads of each order
+  int32_t eos = 0;                     // a context ends at it
+  std::vector<uint64_t> multipliers;   // [N]
+  std::vector<uint64_t> head_sizes;    // [orders · heads]: P_h
+  std::vector<uint64_t> head_offsets;  // [orders · heads]: first row of each head in the table
 };
 
 struct NgramEmbeddingArgs {

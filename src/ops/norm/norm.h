@@ -7,10 +7,10 @@
 namespace strata {
 
 struct NormArgs {
-  Tensor x;       // f32 [rows, groups, width], rows and groups may be strided
-  Tensor weight;  // f32 [width], or [groups, width]
+  Tensor x;           // f32 [rows, groups, width], rows and groups may be strided
+  Tensor weight;      // f32 [width], or [groups, width]
   float eps = 1e-6f;  // inside the root, on the mean
-  Tensor y;       // f32 [rows, groups, width], may be x itself
+  Tensor y;           // f32 [rows, groups, width], may be x itself
 };
 
 void norm(Queue& queue, const NormArgs& args);

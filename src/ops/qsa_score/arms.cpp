@@ -20,8 +20,8 @@ void qsa_score(Queue& queue, const QsaScoreArgs& args) {
   const int64_t limit = std::min(args.pooled.extent(0), args.scores.extent(1));
   for (int64_t t = 0; t < rows; ++t)
     if (const int32_t n = args.n_blocks.as<int32_t>()[t]; n < 0 || n > limit)
-      argument_error("qsa_score", "n_blocks " + std::to_string(n) + " of row " + std::to_string(t) +
-                                      " is outside 0.." + std::to_string(limit));
+      argument_error("qsa_score", "n_blocks " + std::to_string(n) + " of row " + std::to_string(t) + " is outside 0.." +
+                                      std::to_string(limit));
   choose_arm<QsaScoreArgs>(queue, "qsa_score", kArms, args).run(queue, args);
 }
 

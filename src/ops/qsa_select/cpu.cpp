@@ -16,8 +16,8 @@ uint32_t qsa_order_key(float score) {
 
 namespace {
 
-// The blocks that win: keys above the threshold, then keys equal to it by ascending index. `partial` leading cells of the
-// next equal block follow under the fixed width.
+// The blocks that win: keys above the threshold, then keys equal to it by ascending index. `partial` leading cells of
+// the next equal block follow under the fixed width.
 struct Cut {
   uint32_t threshold = 0;
   int64_t equal_blocks = 0;  // blocks with the threshold key that are taken whole
@@ -66,12 +66,13 @@ int32_t select_row(const float* scores, int64_t n_kv, const QsaSelectArgs& args,
 }  // namespace
 
 void qsa_select_portable(Queue& queue, const QsaSelectArgs& args) {
-  queue.pool().run(args.scores.extent(0), ThreadPool::grain_of(args.scores.extent(1) * 8), [&](int64_t begin, int64_t end, int) {
-    std::vector<uint32_t> keys, scratch;
-    for (int64_t t = begin; t < end; ++t)
-      args.counts.as<int32_t>()[t] = select_row(args.scores.row<const float>(t), args.n_kv.as<int32_t>()[t], args,
-                                                args.ids.row<int32_t>(t), keys, scratch);
-  });
+  queue.pool().run(
+      args.scores.extent(0), ThreadPool::grain_of(args.scores.extent(1) * 8), [&](int64_t begin, int64_t end, int) {
+        std::vector<uint32_t> keys, scratch;
+        for (int64_t t = begin; t < end; ++t)
+          args.counts.as<int32_t>()[t] = select_row(args.scores.row<const float>(t), args.n_kv.as<int32_t>()[t], args,
+                                                    args.ids.row<int32_t>(t), keys, scratch);
+      });
 }
 
 }  // namespace strata

@@ -21,7 +21,7 @@ struct RopeParams {
   double factor = 1;            // s
   double original_context = 0;  // C, YaRN
   double beta_fast = 32, beta_slow = 1, ext = 1;
-  double attention_factor = 0;       // YaRN: 0 means 1 + 0.1 ln s
+  double attention_factor = 0;      // YaRN: 0 means 1 + 0.1 ln s
   std::vector<float> pair_factors;  // rope_freqs: f_j divides the angle of pair j; empty or R/2 values
 };
 
@@ -38,8 +38,8 @@ struct RopeFrequencies {
 };
 
 struct RopeArgs {
-  Tensor x;                                    // f32 [rows, heads, dim], rows and heads may be strided; rotated in place
-  Tensor cos, sin;                             // f32 [rows, R/2]
+  Tensor x;         // f32 [rows, heads, dim], rows and heads may be strided; rotated in place
+  Tensor cos, sin;  // f32 [rows, R/2]
   RopePairs pairs = RopePairs::HalfSplit;
 };
 

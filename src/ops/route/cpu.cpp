@@ -36,12 +36,13 @@ void route_row(const float* logits, int64_t experts, int64_t k, const RouteArgs&
 }  // namespace
 
 void route_portable(Queue& queue, const RouteArgs& args) {
-  queue.pool().run(args.logits.extent(0), ThreadPool::grain_of(args.logits.extent(1) * 16), [&](int64_t begin, int64_t end, int) {
-    std::vector<int32_t> order;
-    for (int64_t t = begin; t < end; ++t)
-      route_row(args.logits.row<const float>(t), args.logits.extent(1), args.ids.extent(1), args,
-                args.ids.row<int32_t>(t), args.weights.row<float>(t), order);
-  });
+  queue.pool().run(args.logits.extent(0), ThreadPool::grain_of(args.logits.extent(1) * 16),
+                   [&](int64_t begin, int64_t end, int) {
+                     std::vector<int32_t> order;
+                     for (int64_t t = begin; t < end; ++t)
+                       route_row(args.logits.row<const float>(t), args.logits.extent(1), args.ids.extent(1), args,
+                                 args.ids.row<int32_t>(t), args.weights.row<float>(t), order);
+                   });
 }
 
 }  // namespace strata

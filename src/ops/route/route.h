@@ -7,11 +7,11 @@
 namespace strata {
 
 struct RouteArgs {
-  Tensor logits;            // f32 [rows, experts]
-  bool normalise = true;    // weights divided by their sum (at least 6.1e-5)
-  float scale = 1;          // multiplies the weights at the end
-  Tensor ids;               // i32 [rows, k]: experts by falling probability, ties by the lower index
-  Tensor weights;           // f32 [rows, k]
+  Tensor logits;          // f32 [rows, experts]
+  bool normalise = true;  // weights divided by their sum (at least 6.1e-5)
+  float scale = 1;        // multiplies the weights at the end
+  Tensor ids;             // i32 [rows, k]: experts by falling probability, ties by the lower index
+  Tensor weights;         // f32 [rows, k]
 };
 
 void route(Queue& queue, const RouteArgs& args);

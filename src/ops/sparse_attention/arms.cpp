@@ -37,8 +37,8 @@ void sparse_attention(Queue& queue, const SparseAttentionArgs& args) {
   check_tensor(kOp, "counts", args.counts, DType::I32, {rows});
   check_tensor(kOp, "out", args.out, DType::F32, {rows, heads, dim});
   if (kv_heads < 1 || heads % kv_heads != 0)
-    argument_error(kOp, std::to_string(heads) + " query heads do not divide among " + std::to_string(kv_heads) +
-                            " kv heads");
+    argument_error(
+        kOp, std::to_string(heads) + " query heads do not divide among " + std::to_string(kv_heads) + " kv heads");
   check_ids(args);
   choose_arm<SparseAttentionArgs>(queue, kOp, kArms, args).run(queue, args);
 }

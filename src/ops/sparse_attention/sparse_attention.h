@@ -13,7 +13,7 @@ struct SparseAttentionArgs {
   Tensor ids;     // i32 [rows, width]: ascending cells of each row; entries from counts[t] on are not read
   Tensor counts;  // i32 [rows], 0 .. width; 0 gives a row of zeros
   float scale = 1;
-  Tensor out;     // f32 [rows, heads, dim]
+  Tensor out;  // f32 [rows, heads, dim]
 };
 
 void sparse_attention(Queue& queue, const SparseAttentionArgs& args);

@@ -20,6 +20,15 @@ TEST(Error, OneLineWithPlaceFirst) {
   EXPECT_STREQ(Error(ErrorKind::Model, "no layers").what(), "no layers");
 }
 
+TEST(Error, StaysOnePrintableLine) {
+  const Error error(ErrorKind::Format, "name 'a\n\x1b[2J\x7f' \u00e9", std::string("dir\0\r/", 6));
+  EXPECT_STREQ(error.what(), "dir\\x00\\x0d/: name 'a\\x0a\\x1b[2J\\x7f' \u00e9");
+  EXPECT_EQ(error.message(), "name 'a\\x0a\\x1b[2J\\x7f' \u00e9");
+  const Error again(error.kind(), error.message(), error.where());
+  EXPECT_STREQ(again.what(), error.what()) << "raised again";
+  EXPECT_LT(Error(ErrorKind::Model, std::string(1 << 20, 'x')).message().size(), 5000u);
+}
+
 TEST(Error, ExitCodes) {
   for (const ErrorKind kind : kKinds) {
     const int expected = kind == ErrorKind::Usage         ? 2

@@ -15,7 +15,8 @@ namespace {
 // Distance from the float64 value in units of the last place of the f32 result.
 double ulps(float got, double wanted) {
   const float rounded = static_cast<float>(wanted);
-  const double ulp = static_cast<double>(std::nextafter(std::fabs(rounded), INFINITY)) - std::fabs(static_cast<double>(rounded));
+  const double ulp =
+      static_cast<double>(std::nextafter(std::fabs(rounded), INFINITY)) - std::fabs(static_cast<double>(rounded));
   return std::fabs(static_cast<double>(got) - wanted) / ulp;
 }
 
@@ -26,8 +27,8 @@ TEST(Fmath, ExpWithinTwoUlp) {
     worst = std::max(worst, ulps(exp_f32(x), std::exp(static_cast<double>(x))));
   }
   std::printf("exp_f32: worst %.3f ulp\n", worst);
-  EXPECT_LE(worst, 2.0);   // the contract of fmath.h
-  EXPECT_GE(worst, 0.5);   // nothing in f32 does better than rounding: a smaller figure means a broken measure
+  EXPECT_LE(worst, 2.0);  // the contract of fmath.h
+  EXPECT_GE(worst, 0.5);  // nothing in f32 does better than rounding: a smaller figure means a broken measure
 }
 
 TEST(Fmath, ExpAtTheEdges) {
@@ -49,7 +50,8 @@ TEST(Fmath, SigmoidSiluSoftplus) {
     const double sigmoid = 1 / (1 + std::exp(-wide));
     if (x > -87.0f) {
       EXPECT_NEAR(static_cast<double>(sigmoid_f32(x)), sigmoid, 4 * 0x1p-23 * sigmoid) << x;
-      EXPECT_NEAR(static_cast<double>(silu_f32(x)), wide * sigmoid, 4 * 0x1p-23 * std::fabs(wide * sigmoid) + 1e-38) << x;
+      EXPECT_NEAR(static_cast<double>(silu_f32(x)), wide * sigmoid, 4 * 0x1p-23 * std::fabs(wide * sigmoid) + 1e-38)
+          << x;
     }
     const double softplus = x > 20.0f ? wide : std::log1p(std::exp(wide));
     EXPECT_NEAR(static_cast<double>(softplus_f32(x)), softplus, 0x1p-23 * softplus + 1e-45) << x;

@@ -50,7 +50,10 @@ TEST(Tensor, ChecksNameOperatorArgumentAndShape) {
   Tensor gaps = t;
   gaps.strides[1] = 8;
   gaps.extents[1] = 2;
-  EXPECT_EQ(message_of([&] { check_tensor("op", "x", gaps, DType::F32, {3, 2}); }), "op: x has gaps along its last axis");
+  EXPECT_EQ(message_of([&] {
+              check_tensor("op", "x", gaps, DType::F32, {3, 2});
+            }),
+            "op: x has gaps along its last axis");
 }
 
 TEST(Buffer, RefusesWhatDoesNotFit) {

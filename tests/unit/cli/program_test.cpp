@@ -80,7 +80,7 @@ struct Result {
 
 Result run(const std::vector<std::string>& arguments, bool interrupted = false) {
   const char* environment[] = {nullptr};
-  const std::atomic<bool> flag{interrupted};
+  std::atomic<bool> flag{interrupted};
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
   const int code = run_program(probe_program(), arguments, environment, flag);

@@ -13,7 +13,9 @@ struct Args {
   int size = 0;
 };
 
-std::string needs_128(const Args& args) { return args.size == 128 ? "" : "head dim " + std::to_string(args.size) + ", needs 128"; }
+std::string needs_128(const Args& args) {
+  return args.size == 128 ? "" : "head dim " + std::to_string(args.size) + ", needs 128";
+}
 void nothing(Queue&, const Args&) {}
 
 constexpr Arm<Args> kArms[] = {

@@ -63,7 +63,11 @@ std::vector<Case> header_cases() {
       {"EmptyBytes", "", {"byte 0", "empty"}},
       {"ThreeBytes", "GGU", {"byte 0", "3 bytes"}},
       {"BadMagic", changed([](GgufBuilder& f) { f.magic = "GGML"; }), {"magic 'GGML'", "expected 'GGUF'"}},
-      {"BinaryMagic", changed([](GgufBuilder& f) { f.magic = {"\x1b[2\0", 4}; }), {"magic '\\x1b[2\\x00'"}},
+      {"BinaryMagic",
+       changed([](GgufBuilder& f) {
+         f.magic = {"\x1b[2\0", 4};
+       }),
+       {"magic '\\x1b[2\\x00'"}},
       {"Version0", changed([](GgufBuilder& f) { f.version = 0; }), {"byte 4", "unknown GGUF version 0"}},
       {"Version1", changed([](GgufBuilder& f) { f.version = 1; }), {"version 1", "convert"}},
       {"Version2", changed([](GgufBuilder& f) { f.version = 2; }), {"version 2", "convert"}},
@@ -84,7 +88,8 @@ std::vector<Case> key_cases() {
       {"EmptyKey", with_key("", raw_scalar<uint8_t>(kU8, 1)), {"byte 69", "empty name"}},
       {"KeyWithNul", with_key({"a\0b", 3}, raw_scalar<uint8_t>(kU8, 1)), {"key 'a\\x00b'", "control"}},
       {"KeyWithEscape", with_key("\x1b[31m", raw_scalar<uint8_t>(kU8, 1)), {"\\x1b[31m", "control"}},
-      {"DuplicateKey", with_key("general.architecture", raw_string("qwen3")),
+      {"DuplicateKey",
+       with_key("general.architecture", raw_string("qwen3")),
        {"byte 69", "key 'general.architecture'", "duplicate key", "byte 24"}},
       {"UnknownValueType", with_key("k", raw_scalar<uint32_t>(13, 1)), {"key 'k'", "unknown value type 13"}},
       {"ValueTypeHuge", with_key("k", raw_scalar<uint32_t>(UINT32_MAX, 1)), {"unknown value type 4294967295"}},
@@ -104,9 +109,11 @@ std::vector<Case> key_cases() {
       {"Alignment2To31", with_alignment(1u << 31), {"alignment 2147483648"}},
       {"AlignmentAsU64", with_key("general.alignment", raw_scalar<uint64_t>(kU64, 32)), {"type u64", "expected u32"}},
       {"AlignmentAsString", with_key("general.alignment", raw_string("32")), {"type string", "expected u32"}},
-      {"AlignmentTwice", changed([](GgufBuilder& f) {
+      {"AlignmentTwice",
+       changed([](GgufBuilder& f) {
          for (int i = 0; i < 2; ++i) f.key("general.alignment", raw_scalar<uint32_t>(kU32, 32));
-       }), {"key 'general.alignment'", "duplicate key"}},
+       }),
+       {"key 'general.alignment'", "duplicate key"}},
   };
 }
 
@@ -118,7 +125,8 @@ std::vector<Case> tensor_cases() {
       {"NameHuge", with_tensor({"w", {4}, 0, 0, kHuge}), {"tensor name length", "fit"}},
       {"NameEmpty", with_tensor({"", {4}}), {"empty name"}},
       {"NameWithNewline", with_tensor({"a\nb", {4}}), {"tensor 'a\\x0ab'", "control"}},
-      {"DuplicateTensor", changed([](GgufBuilder& f) { f.tensor("w", kF32Type, {4}, 16); }),
+      {"DuplicateTensor",
+       changed([](GgufBuilder& f) { f.tensor("w", kF32Type, {4}, 16); }),
        {"tensor 'w'", "duplicate tensor name"}},
       {"Dims0", with_tensor({"w", {}, 0, 0}), {"tensor 'w'", "0 dims", "expected 1 to 4"}},
       {"Dims5", with_tensor({"w", {1, 1, 1, 1, 1}}), {"tensor 'w'", "5 dims"}},
@@ -142,18 +150,23 @@ std::vector<Case> tensor_cases() {
       {"OffsetUnaligned", with_tensor({"w", {4}, 0, 16}), {"tensor 'w'", "offset 16", "alignment 32"}},
       {"TooLittleData", changed([](GgufBuilder& f) { f.data.pop_back(); }), {"tensor 'w'", "beyond the end"}},
       {"NoData", changed([](GgufBuilder& f) { f.data.clear(); }), {"tensor 'w'", "beyond the end"}},
-      {"Overlap", changed([](GgufBuilder& f) { f.tensor("v", kF32Type, {4}, 0).tensors[1].offset = 0; }),
+      {"Overlap",
+       changed([](GgufBuilder& f) { f.tensor("v", kF32Type, {4}, 0).tensors[1].offset = 0; }),
        {"tensor 'v'", "overlaps the tensor 'w'", "at least 16"}},
-      {"OverlapByOneByte", changed([](GgufBuilder& f) {
+      {"OverlapByOneByte",
+       changed([](GgufBuilder& f) {
          f.tensors[0].offset = 32;
          f.tensor("v", kI8Type, {33}, 48).tensors[1].offset = 0;
-       }), {"tensor 'w'", "overlaps the tensor 'v'", "at least 33"}},
-      {"CustomAlignmentUnaligned", changed([](GgufBuilder& f) {
+       }),
+       {"tensor 'w'", "overlaps the tensor 'v'", "at least 33"}},
+      {"CustomAlignmentUnaligned",
+       changed([](GgufBuilder& f) {
          f.key("general.alignment", raw_scalar<uint32_t>(kU32, 64));
          f.alignment = 64;
          f.tensors[0].offset = 32;
          f.data.resize(256);
-       }), {"offset 32", "alignment 64"}},
+       }),
+       {"offset 32", "alignment 64"}},
   };
 }
 

@@ -1,5 +1,4 @@
 #include "gguf/hf/config.h"
-
 #include "unit/gguf/hf_test_util.h"
 
 namespace strata::gguf::hf {
@@ -30,10 +29,11 @@ void refused(const std::string& type, const std::string& more, const std::string
 TEST(HfConfig, FamiliesAndTheirNames) {
   const std::string all = kDelta + kExperts;
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"llama", "llama"},         {"qwen3", "qwen3"},          {"qwen3_moe", "qwen3moe"},
-      {"qwen3_next", "qwen3next"}, {"qwen3_5", "qwen35"},       {"qwen3_5_text", "qwen35"},
-      {"qwen3_5_moe", "qwen35moe"}, {"qwen3_5_moe_text", "qwen35moe"}, {"qwen4_exp", "qwen4exp"},
-      {"qwen4_exp_text", "qwen4exp"}};
+      {"llama", "llama"},           {"qwen3", "qwen3"},
+      {"qwen3_moe", "qwen3moe"},    {"qwen3_next", "qwen3next"},
+      {"qwen3_5", "qwen35"},        {"qwen3_5_text", "qwen35"},
+      {"qwen3_5_moe", "qwen35moe"}, {"qwen3_5_moe_text", "qwen35moe"},
+      {"qwen4_exp", "qwen4exp"},    {"qwen4_exp_text", "qwen4exp"}};
   for (const auto& [type, arch] : cases) EXPECT_EQ(architecture(parse(type, type == "llama" ? "" : all).family), arch);
   refused("gemma3", "", "model_type \"gemma3\" is not supported; supported model types: llama");
   const auto by_class = [&](const std::string& name) {
@@ -47,7 +47,9 @@ TEST(HfConfig, FamiliesAndTheirNames) {
 TEST(HfConfig, TextConfigWinsOverTheTopLevel) {
   const Config c = parse_config(R"({"model_type":"qwen3_5","tie_word_embeddings":true,"hidden_size":9999,)"
                                 R"("image_token_id":7,"eos_token_id":5,"text_config":{"model_type":"qwen3_5_text",)"
-                                R"("eos_token_id":null,)" + kBase + kDelta + "}}", "config.json", {});
+                                R"("eos_token_id":null,)" +
+                                    kBase + kDelta + "}}",
+                                "config.json", {});
   EXPECT_EQ(c.hidden, 64u);
   EXPECT_EQ(c.tied, true);
   EXPECT_EQ(c.image_token, 7u);
@@ -91,8 +93,10 @@ TEST(HfConfig, LayerPatterns) {
   EXPECT_EQ(parse("qwen3_5", kDelta).recurrent, (std::vector<bool>{true, true, true, false}));
   EXPECT_EQ(parse("qwen3_5", kDelta + R"(,"full_attention_interval":2)").recurrent,
             (std::vector<bool>{true, false, true, false}));
-  EXPECT_EQ(parse("qwen4_exp", kDelta + kExperts + R"(,"full_attention_interval":2,"layer_types":["linear_attention",)"
-                               R"("qwen_sparse_attention","full_attention","linear_attention"])").recurrent,
+  EXPECT_EQ(parse("qwen4_exp", kDelta + kExperts +
+                                   R"(,"full_attention_interval":2,"layer_types":["linear_attention",)"
+                                   R"("qwen_sparse_attention","full_attention","linear_attention"])")
+                .recurrent,
             (std::vector<bool>{true, false, false, true}));  // the list wins over the interval
   EXPECT_EQ(parse("qwen3", "").recurrent, std::vector<bool>(4, false));
   const std::string types = R"(,"layer_types":["full_attention","full_attention","full_attention",)";
@@ -130,8 +134,10 @@ TEST(HfConfig, IndexerComesWholeOrNotAtAll) {
   EXPECT_EQ(parse("qwen4_exp", base).indexer.heads, 0u);
   refused("qwen4_exp", base + R"(,"indexer_n_heads":4)", "come together");
   refused("qwen4_exp", base + indexer + R"(,"indexer_kv_heads":2)", "indexer_kv_heads");
-  refused("qwen4_exp", base + R"(,"indexer_n_heads":4,"indexer_head_dim":24,"indexer_budget":41,)"
-                              R"("indexer_compress_ratio":8)", "not a multiple");
+  refused("qwen4_exp",
+          base + R"(,"indexer_n_heads":4,"indexer_head_dim":24,"indexer_budget":41,)"
+                 R"("indexer_compress_ratio":8)",
+          "not a multiple");
 }
 
 TEST(HfConfig, NgramEmbedding) {
@@ -158,15 +164,29 @@ TEST(HfConfig, RangesAndTypes) {
   auto replaced = [](const std::string& key, const std::string& value) {
     return "{\"model_type\":\"qwen3\"," + kBase + ",\"" + key + "\":" + value + "}";  // the last of two keys counts
   };
-  const std::vector<std::pair<std::string, std::string>> cases{
-      {"num_hidden_layers", "0"},         {"num_hidden_layers", "2147483648"}, {"num_hidden_layers", "-1"},
-      {"num_hidden_layers", "\"four\""},  {"num_hidden_layers", "4.5"},        {"num_attention_heads", "0"},
-      {"num_attention_heads", "3"},       {"num_key_value_heads", "0"},        {"head_dim", "0"},
-      {"head_dim", "31"},                 {"head_dim", "65537"},               {"vocab_size", "0"},
-      {"vocab_size", "null"},             {"hidden_size", "99999999999999"},   {"rms_norm_eps", "\"nan\""},
-      {"rms_norm_eps", "-1"},             {"rope_theta", "0"},                 {"tie_word_embeddings", "1"},
-      {"rope_parameters", "[]"},          {"hidden_act", "\"gelu\""},          {"eos_token_id", "-4"},
-      {"quantization_config", "{}"},      {"layer_types", "7"}};
+  const std::vector<std::pair<std::string, std::string>> cases{{"num_hidden_layers", "0"},
+                                                               {"num_hidden_layers", "2147483648"},
+                                                               {"num_hidden_layers", "-1"},
+                                                               {"num_hidden_layers", "\"four\""},
+                                                               {"num_hidden_layers", "4.5"},
+                                                               {"num_attention_heads", "0"},
+                                                               {"num_attention_heads", "3"},
+                                                               {"num_key_value_heads", "0"},
+                                                               {"head_dim", "0"},
+                                                               {"head_dim", "31"},
+                                                               {"head_dim", "65537"},
+                                                               {"vocab_size", "0"},
+                                                               {"vocab_size", "null"},
+                                                               {"hidden_size", "99999999999999"},
+                                                               {"rms_norm_eps", "\"nan\""},
+                                                               {"rms_norm_eps", "-1"},
+                                                               {"rope_theta", "0"},
+                                                               {"tie_word_embeddings", "1"},
+                                                               {"rope_parameters", "[]"},
+                                                               {"hidden_act", "\"gelu\""},
+                                                               {"eos_token_id", "-4"},
+                                                               {"quantization_config", "{}"},
+                                                               {"layer_types", "7"}};
   for (const auto& [key, value] : cases)
     EXPECT_THROW(parse_config(replaced(key, value), "config.json", {}), Error) << key << " = " << value;
   EXPECT_EQ(parse_config(replaced("num_hidden_layers", "2.0"), "config.json", {}).layers, 2u);

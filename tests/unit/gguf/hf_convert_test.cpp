@@ -1,10 +1,9 @@
 // Conversion of tiny checkpoints made on the spot: what is written, what is refused, what is warned about.
-#include "gguf/hf/convert.h"
-
 #include <cmath>
 
 #include "base/mapped_file.h"
 #include "gguf/gguf.h"
+#include "gguf/hf/convert.h"
 #include "gguf/hf/safetensors.h"
 #include "gguf/quant.h"
 #include "unit/gguf/hf_tiny_models.h"
@@ -161,7 +160,8 @@ TEST_F(HfConvert, MixtralNamesAndFusedExpertsGiveTheSameTensors) {
       apart.f32(expert + ".w1.weight", {6, 8}, numbers(0));
       apart.f32(expert + ".w3.weight", {6, 8}, numbers(1));
       apart.f32(expert + ".w2.weight", {8, 6}, numbers(2));
-      for (int which : {0, 1}) for (float value : numbers(which)) gate_up[layer].push_back(value);
+      for (int which : {0, 1})
+        for (float value : numbers(which)) gate_up[layer].push_back(value);
       for (float value : numbers(2)) down[layer].push_back(value);
     }
     fused.f32(root + "mlp.experts.gate_up_proj", {2, 12, 8}, gate_up[layer]);
@@ -262,17 +262,16 @@ TEST_F(HfConvert, NgramConstantsAreExactAndChecked) {
     t.fill(p + "value_proj.weight", {8, 4});
     for (const char* norm : {"norm_key", "norm_query", "norm_conv"}) t.fill(p + norm + ".weight", {16});
     t.fill(p + "conv1d.weight", {16, 1, 4});
-    for (const char* part : {"0", "1"})
-      t.fill(p + "ple_embedding.ngram_embedding.shard_" + part + ".weight", {6, 2});
+    for (const char* part : {"0", "1"}) t.fill(p + "ple_embedding.ngram_embedding.shard_" + part + ".weight", {6, 2});
     t.i64(p + "ple_embedding.layer_multipliers", {(1ll << 44) + 1, 3, 5});
     t.i64(p + "ple_embedding.ngram_heads_offsets", {0, 5});
     t.i64(p + "ple_embedding.ngram_heads_vocab_sizes", {5, vocab_size});
     return t;
   };
-  const std::string config = tiny_config(
-      "qwen4_exp", kTinyDelta + kTinyExperts + kTinyQwen4 +
-                       R"("ple_layer_ids":[1],"ple_embed_dim":4,"heads_per_ngram":1,"split_ngram_parts":2,)"
-                       R"("eos_token_id":[7,8],"image_token_id":9,)");
+  const std::string config =
+      tiny_config("qwen4_exp", kTinyDelta + kTinyExperts + kTinyQwen4 +
+                                   R"("ple_layer_ids":[1],"ple_embed_dim":4,"heads_per_ngram":1,"split_ngram_parts":2,)"
+                                   R"("eos_token_id":[7,8],"image_token_id":9,)");
   write(with_table(7), config);
   const File file = convert(DType::Q8_0);
   EXPECT_EQ(file.get_uints("qwen4exp.ple.layer_multipliers", 0, ~0ull),

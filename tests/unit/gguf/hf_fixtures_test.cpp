@@ -30,7 +30,8 @@ std::vector<fs::path> checkpoints() {
 
 struct Converted {
   Converted(const fs::path& path, DType type)
-      : config(read_config(path.string(), [](const std::string&) {})), checkpoint(Checkpoint::open(path.string())),
+      : config(read_config(path.string(), [](const std::string&) {})),
+        checkpoint(Checkpoint::open(path.string())),
         file(convert_to(path, type)) {}
 
   File convert_to(const fs::path& path, DType type) {
@@ -390,9 +391,9 @@ TEST(HfFixtures, QuantisedTypesFallBackWhereRowsDoNotFit) {
   const fs::path path = kFixtures / "qwen3_moe";
   if (!fs::exists(path)) GTEST_SKIP() << "no fixtures at " << kFixtures;
   const Converted m(path, DType::Q8_0);
-  EXPECT_EQ(m.file.find_tensor("blk.0.attn_q.weight")->type, DType::Q8_0);           // rows of 64
-  EXPECT_EQ(m.file.find_tensor("blk.0.ffn_gate_exps.weight")->type, DType::Q8_0);    // rows of 64
-  EXPECT_EQ(m.file.find_tensor("blk.0.ffn_down_exps.weight")->type, DType::F16);     // rows of 24
+  EXPECT_EQ(m.file.find_tensor("blk.0.attn_q.weight")->type, DType::Q8_0);         // rows of 64
+  EXPECT_EQ(m.file.find_tensor("blk.0.ffn_gate_exps.weight")->type, DType::Q8_0);  // rows of 64
+  EXPECT_EQ(m.file.find_tensor("blk.0.ffn_down_exps.weight")->type, DType::F16);   // rows of 24
   EXPECT_EQ(m.file.find_tensor("blk.0.ffn_gate_inp.weight")->type, DType::F32);
   EXPECT_EQ(m.file.get_uint("general.quantization_version", 0, 9), 2u);
   EXPECT_EQ(m.file.get_uint("general.file_type", 0, 99), 7u);

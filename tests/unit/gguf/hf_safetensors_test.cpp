@@ -1,6 +1,5 @@
-#include "gguf/hf/safetensors.h"
-
 #include "gguf/hf/json_text.h"
+#include "gguf/hf/safetensors.h"
 #include "unit/gguf/hf_test_util.h"
 
 namespace strata::gguf::hf {
@@ -24,11 +23,11 @@ void refused(const std::string& bytes, const std::string& part) {
 }
 
 TEST(HfSafetensors, ReadsTypesShapesAndOffsets) {
-  const auto tensors = parse(safetensors_bytes(
-      R"({"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[2,3],"data_offsets":[4,16]},)"
-      R"("a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},)"
-      R"("z":{"dtype":"I64","shape":[0],"data_offsets":[16,16]}}  )",
-      std::string(16, 'x')));
+  const auto tensors = parse(
+      safetensors_bytes(R"({"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[2,3],"data_offsets":[4,16]},)"
+                        R"("a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},)"
+                        R"("z":{"dtype":"I64","shape":[0],"data_offsets":[16,16]}}  )",
+                        std::string(16, 'x')));
   ASSERT_EQ(tensors.size(), 3u);
   EXPECT_EQ(tensors[0].name, "a");
   EXPECT_EQ(tensors[0].elements, 1u);

@@ -1,6 +1,9 @@
 // Small checkpoints for the conversion tests: a temporary directory and a writer of safetensors files.
 #pragma once
 
+#include <gtest/gtest.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -9,9 +12,6 @@
 #include <sstream>
 #include <string>
 #include <vector>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/half.h"

@@ -1,10 +1,9 @@
-#include "gguf/hf/transforms.h"
-
 #include <cmath>
 
 #include "gguf/hf/names.h"
 #include "gguf/hf/rows.h"
 #include "gguf/hf/storage.h"
+#include "gguf/hf/transforms.h"
 #include "unit/gguf/hf_test_util.h"
 
 namespace strata::gguf::hf {
@@ -64,9 +63,9 @@ TEST(HfTransforms, Llama3FrequenciesByBand) {
   auto freqs = [](double factor, double low, double high, double context) {
     return llama3_rope_freqs(4, {10000, factor, low, high, context});
   };
-  EXPECT_EQ(freqs(8, 1, 4, 1e6), (std::vector<float>{1, 1}));      // both far below C/high
-  EXPECT_EQ(freqs(8, 1, 4, 1), (std::vector<float>{8, 8}));        // both above C/low
-  const auto mixed = freqs(8, 1, 4, 1000);                         // 200π lies between 250 and 1000
+  EXPECT_EQ(freqs(8, 1, 4, 1e6), (std::vector<float>{1, 1}));  // both far below C/high
+  EXPECT_EQ(freqs(8, 1, 4, 1), (std::vector<float>{8, 8}));    // both above C/low
+  const auto mixed = freqs(8, 1, 4, 1000);                     // 200π lies between 250 and 1000
   EXPECT_EQ(mixed[0], 1.0f);
   const double m = (1000 / (200 * M_PI) - 1) / 3;
   EXPECT_FLOAT_EQ(mixed[1], static_cast<float>(1 / ((1 - m) / 8 + m)));

@@ -1,5 +1,4 @@
 #include "gguf/hf/vocabulary.h"
-
 #include "unit/gguf/hf_test_util.h"
 
 namespace strata::gguf::hf {
@@ -58,8 +57,8 @@ TEST_F(HfVocabulary, TokensTypesMergesAndPadding) {
   auto keys = read();
   EXPECT_EQ(at(keys, "ggml.model").s, "gpt2");
   EXPECT_EQ(at(keys, "ggml.pre").s, "qwen2");
-  EXPECT_EQ(at(keys, "ggml.tokens").ss, (std::vector<std::string>{"a", "b", "ab", "<|end|>", "<think>", "<|box|>",
-                                                                   "[PAD6]", "<s>", "[PAD8]"}));
+  EXPECT_EQ(at(keys, "ggml.tokens").ss,
+            (std::vector<std::string>{"a", "b", "ab", "<|end|>", "<think>", "<|box|>", "[PAD6]", "<s>", "[PAD8]"}));
   EXPECT_EQ(at(keys, "ggml.token_type").is, (std::vector<int64_t>{1, 1, 1, 3, 4, 3, 5, 3, 5}));
   EXPECT_EQ(at(keys, "ggml.merges").ss, std::vector<std::string>{"a b"});
   EXPECT_EQ(at(keys, "ggml.eos_token_id").u, 3u);
@@ -71,14 +70,17 @@ TEST_F(HfVocabulary, TokensTypesMergesAndPadding) {
 }
 
 TEST_F(HfVocabulary, PreTokenizerIsToldByItsPattern) {
-  for (const auto& [pre, name] : std::vector<std::pair<std::string, std::string>>{
-           {kQwen2, "qwen2"}, {kQwen35, "qwen35"}, {kLlama3, "llama-bpe"}, {kSmollm, "smollm"},
-           {R"({"type":"ByteLevel","use_regex":true})", "gpt-2"}}) {
+  for (const auto& [pre, name] :
+       std::vector<std::pair<std::string, std::string>>{{kQwen2, "qwen2"},
+                                                        {kQwen35, "qwen35"},
+                                                        {kLlama3, "llama-bpe"},
+                                                        {kSmollm, "smollm"},
+                                                        {R"({"type":"ByteLevel","use_regex":true})", "gpt-2"}}) {
     tokenizer(pre, "[]", "[]");
     EXPECT_EQ(at(read(), "ggml.pre").s, name);
   }
-  for (const std::string& pre : {split("[a-z]+"), kByteLevel, std::string("null"),
-                                 std::string(R"({"type":"Metaspace","replacement":"_"})")}) {
+  for (const std::string& pre :
+       {split("[a-z]+"), kByteLevel, std::string("null"), std::string(R"({"type":"Metaspace","replacement":"_"})")}) {
     tokenizer(pre, "[]", "[]");
     EXPECT_TRUE(read().empty()) << pre;
     ASSERT_EQ(warnings_.size(), 1u);

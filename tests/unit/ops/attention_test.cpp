@@ -50,8 +50,8 @@ TEST(Attention, StaysInItsBound) {
   };
   Random random(1);
   TestQueue queue(2);
-  for (const Shape& shape : {Shape{1, 1, 1}, Shape{4, 2, 16}, Shape{6, 3, 17}, Shape{2, 2, 15}, Shape{12, 1, 64},
-                             Shape{4, 1, 320}})
+  for (const Shape& shape :
+       {Shape{1, 1, 1}, Shape{4, 2, 16}, Shape{6, 3, 17}, Shape{2, 2, 15}, Shape{12, 1, 64}, Shape{4, 1, 320}})
     for (size_t rows : {1, 2, 7, 33})
       for (float range : {1.0f, 30.0f}) {
         const Problem problem(shape.heads, shape.kv_heads, shape.dim, mixed_lengths(rows), random, range);
@@ -151,8 +151,8 @@ TEST(Attention, NanReachesWhatDependsOnItOnly) {
   TestQueue queue;
   const Problem problem(4, 2, 8, {5, 200, 200}, random);
   const AttentionArgs args = problem.args();
-  problem.q.f({1, 3, 0}) = NAN;        // all of row 1, head 3
-  problem.v.f({150, 0, 6}) = NAN;      // dim 6 of heads 0 and 1 where cell 150 is visible
+  problem.q.f({1, 3, 0}) = NAN;    // all of row 1, head 3
+  problem.v.f({150, 0, 6}) = NAN;  // dim 6 of heads 0 and 1 where cell 150 is visible
   attention(queue, args);
   for (int64_t t = 0; t < 3; ++t)
     for (int64_t h = 0; h < 4; ++h)
@@ -233,8 +233,8 @@ class AttentionFixture {
     attention_oracle(args, ours.data(), lse.data());
     TestQueue queue;
     attention(queue, args);
-    const auto bound = attention_bound(args.q, args.k, args.v, double{args.scale},
-                                       first_cells({static_cast<int32_t>(end - begin)}));
+    const auto bound =
+        attention_bound(args.q, args.k, args.v, double{args.scale}, first_cells({static_cast<int32_t>(end - begin)}));
     const std::vector<double> theirs = file_.values(result + ".o"), their_lse = file_.values(result + ".lse");
     std::vector<int64_t> present(static_cast<size_t>(heads));
     for (int64_t h = 0; h < heads; ++h) present[static_cast<size_t>(h)] = h;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "support/ngram_constants.h"
+#include "model/ngram_constants.h"
 #include "support/ops_test.h"
 
 namespace strata::test {

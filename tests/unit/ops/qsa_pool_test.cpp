@@ -25,7 +25,12 @@ struct Sequence {
         tail(DType::F32, {ratio, width}, {1}),
         pooled(DType::F32, {positions / ratio + 1, width}, {2}) {}
   QsaPoolArgs args(int64_t first, int64_t rows) const {
-    return {.raw = raw.t().slice(first, rows), .first = first, .tail = tail, .weight = weight, .eps = eps, .rope = rope,
+    return {.raw = raw.t().slice(first, rows),
+            .first = first,
+            .tail = tail,
+            .weight = weight,
+            .eps = eps,
+            .rope = rope,
             .pooled = pooled};
   }
   const RopeFrequencies* rope;
@@ -45,8 +50,7 @@ std::vector<double> block_bound(const QsaPoolArgs& args, int64_t block) {
   for (int64_t i = 0; i < width; ++i) {
     double sum = 0, magnitude = 0;
     for (int64_t p = block * ratio; p < (block + 1) * ratio; ++p) {
-      const double value =
-          p < args.first ? args.tail.row<float>(p % ratio)[i] : args.raw.row<float>(p - args.first)[i];
+      const double value = p < args.first ? args.tail.row<float>(p % ratio)[i] : args.raw.row<float>(p - args.first)[i];
       sum += value;
       magnitude += std::fabs(value);
     }

@@ -145,7 +145,7 @@ TEST(QsaScore, WrongArgumentsAreNamed) {
   };
   const Owned flat(DType::F32, {2, 8}), narrow(DType::F32, {5, 7}), floats(DType::F32, {2}), ints(DType::I32, {2, 6}),
       tall(DType::F32, {3, 6}), short_scores(DType::F32, {2, 2}), negative = owned_i32({3, -1}),
-      too_many = owned_i32({6, 2}), one = owned_i32({3});
+                                                                  too_many = owned_i32({6, 2}), one = owned_i32({3});
   EXPECT_TRUE(refused("q", [&](QsaScoreArgs& args) { args.q = flat; }));
   EXPECT_TRUE(refused("pooled", [&](QsaScoreArgs& args) { args.pooled = narrow; }));
   EXPECT_TRUE(refused("n_blocks", [&](QsaScoreArgs& args) { args.n_blocks = floats; }));

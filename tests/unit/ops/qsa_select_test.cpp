@@ -21,7 +21,12 @@ struct Problem {
   int64_t rows() const { return static_cast<int64_t>(counts_in.size()); }
   int64_t blocks(int64_t row) const { return counts_in[static_cast<size_t>(row)] / ratio; }
   QsaSelectArgs args() const {
-    return {.scores = scores, .n_kv = n_kv, .ratio = ratio, .budget = budget, .semantics = semantics, .ids = ids,
+    return {.scores = scores,
+            .n_kv = n_kv,
+            .ratio = ratio,
+            .budget = budget,
+            .semantics = semantics,
+            .ids = ids,
             .counts = counts};
   }
   void set_scores(const std::function<float(int64_t, int64_t)>& score) const {

@@ -82,8 +82,9 @@ TEST(SparseAttention, SelectingEverythingIsDenseAttention) {
   const Problem problem(6, 2, 33, 310, first_cells(lengths), random, 10);
   sparse_attention(queue, problem.args());
   const Owned dense(DType::F32, {6, 6, 33}), n_kv = owned_i32(lengths);
-  attention(queue, {.q = problem.q, .k = problem.k, .v = problem.v, .n_kv = n_kv, .scale = problem.args().scale,
-                    .out = dense});
+  attention(
+      queue,
+      {.q = problem.q, .k = problem.k, .v = problem.v, .n_kv = n_kv, .scale = problem.args().scale, .out = dense});
   EXPECT_TRUE(same_bits(problem.out, dense));
 }
 

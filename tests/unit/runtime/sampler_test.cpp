@@ -47,7 +47,7 @@ TEST(Sampler, Penalties) {
   SamplerOptions options;
   options.repetition_penalty = 2;
   Sampler repetition(options);
-  EXPECT_EQ(sample(repetition, {3, 2, 0}, {0}), 1);      // 3 / 2 < 2
+  EXPECT_EQ(sample(repetition, {3, 2, 0}, {0}), 1);        // 3 / 2 < 2
   EXPECT_EQ(sample(repetition, {-1, -1.5f, -9}, {0}), 1);  // -1 * 2 < -1.5
   options = {};
   options.presence_penalty = 1.5;

@@ -16,7 +16,8 @@ namespace {
 std::string hash_of(std::span<const int32_t> ids) {
   uint64_t hash = 0xcbf29ce484222325ull;
   for (int32_t id : ids)
-    for (int shift = 0; shift < 32; shift += 8) hash = (hash ^ ((static_cast<uint32_t>(id) >> shift) & 255u)) * 0x100000001b3ull;
+    for (int shift = 0; shift < 32; shift += 8)
+      hash = (hash ^ ((static_cast<uint32_t>(id) >> shift) & 255u)) * 0x100000001b3ull;
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
   return text;

@@ -1,22 +1,20 @@
-// Constants of the n-gram embedding for synthetic models, as published checkpoints derive them. Files store the
-// results; an engine reads them and never derives them.
-#pragma once
+#include "model/ngram_constants.h"
 
 #include "base/random.h"
-#include "ops/ngram_embedding/ngram_embedding.h"
 
-namespace strata::test {
+namespace strata {
+namespace {
 
-inline bool is_prime(uint64_t n) {
+bool is_prime(uint64_t n) {
   if (n < 2) return false;
   for (uint64_t d = 2; d * d <= n; ++d)
     if (n % d == 0) return false;
   return true;
 }
 
-// m_j = 2 (splitmix64(seed + 10007 module + golden (j + 1)) mod half) + 1, half = floor(floor((2^63 - 1) / vocabulary)
-// / 2): products with token ids stay below 2^63.
-inline std::vector<uint64_t> ngram_multipliers(uint64_t seed, uint64_t vocabulary, uint64_t module, size_t count) {
+}  // namespace
+
+std::vector<uint64_t> ngram_multipliers(uint64_t seed, uint64_t vocabulary, uint64_t module, size_t count) {
   constexpr uint64_t kGolden = 0x9E3779B97F4A7C15ull;
   const uint64_t half = ((uint64_t{1} << 63) - 1) / vocabulary / 2;
   std::vector<uint64_t> multipliers;
@@ -25,9 +23,8 @@ inline std::vector<uint64_t> ngram_multipliers(uint64_t seed, uint64_t vocabular
   return multipliers;
 }
 
-// Head sizes are consecutive primes from `smallest` on, numbered through all modules; offsets their running sum.
-inline NgramParams ngram_params(int orders, int heads, int32_t eos, uint64_t seed, uint64_t vocabulary, uint64_t module,
-                                uint64_t smallest) {
+NgramParams ngram_params(int orders, int heads, int32_t eos, uint64_t seed, uint64_t vocabulary, uint64_t module,
+                         uint64_t smallest) {
   NgramParams params;
   params.orders = orders;
   params.heads = heads;
@@ -44,9 +41,8 @@ inline NgramParams ngram_params(int orders, int heads, int32_t eos, uint64_t see
   return params;
 }
 
-// Rows of the table: all heads, padded to a multiple of 128.
-inline uint64_t ngram_table_rows(const NgramParams& params) {
+uint64_t ngram_table_rows(const NgramParams& params) {
   return (params.head_offsets.back() + params.head_sizes.back() + 127) / 128 * 128;
 }
 
-}  // namespace strata::test
+}  // namespace strata
