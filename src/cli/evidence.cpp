@@ -28,8 +28,10 @@ int run(CommandContext& context) {
     const auto record = read_record(folder, op, chosen.arm.name, chosen.arm.device_class);
     const std::string state = state_of(record, op);
     if (settings.get_bool("json")) {
-      rows.push_back({{"operator", op}, {"arm", chosen.arm.name}, {"class", chosen.arm.device_class}, {"state", state}});
-      if (record) rows.back().update({{"utilisation", record->utilisation}, {"date", record->date}, {"device", record->device}});
+      rows.push_back(
+          {{"operator", op}, {"arm", chosen.arm.name}, {"class", chosen.arm.device_class}, {"state", state}});
+      if (record)
+        rows.back().update({{"utilisation", record->utilisation}, {"date", record->date}, {"device", record->device}});
       continue;
     }
     fmt::print("{:<18} {:<10} {:<14} {:<10} {:>9} {:>6}  {:<10}\n", op, chosen.arm.name, chosen.arm.device_class, state,

@@ -45,7 +45,8 @@ std::vector<Chosen> chosen_arms(const Settings& settings) {
   }
   if (!op.empty() && find_operator(op) == nullptr)
     throw Error(ErrorKind::Usage, "there is no operator " + quoted_text(op) + did_you_mean(op, operators, ""));
-  if (chosen.empty()) throw Error(ErrorKind::Usage, "there is no arm " + quoted_text(arm) + did_you_mean(arm, arms, ""));
+  if (chosen.empty())
+    throw Error(ErrorKind::Usage, "there is no arm " + quoted_text(arm) + did_you_mean(arm, arms, ""));
   return chosen;
 }
 

@@ -68,12 +68,22 @@ nlohmann::ordered_json json_row(const ParityReport& report) {
   nlohmann::ordered_json failures = nlohmann::ordered_json::array();
   for (const ParityFailure& failure : report.failures)
     failures.push_back({{"case", failure.test_case}, {"what", failure.what}});
-  return {{"operator", report.op},     {"arm", report.arm},           {"class", report.device_class},
-          {"verdict", verdict(report)}, {"cases", report.cases},       {"refused", report.refused},
-          {"utilisation", report.utilisation}, {"worst_case", report.worst_case},
-          {"same_bits", report.variants}, {"controls", report.controls},
-          {"mutants", report.mutants}, {"mutants_caught", report.mutants_caught}, {"force", report.force},
-          {"seconds", report.seconds}, {"failures", failures}, {"refusals", report.refusals}};
+  return {{"operator", report.op},
+          {"arm", report.arm},
+          {"class", report.device_class},
+          {"verdict", verdict(report)},
+          {"cases", report.cases},
+          {"refused", report.refused},
+          {"utilisation", report.utilisation},
+          {"worst_case", report.worst_case},
+          {"same_bits", report.variants},
+          {"controls", report.controls},
+          {"mutants", report.mutants},
+          {"mutants_caught", report.mutants_caught},
+          {"force", report.force},
+          {"seconds", report.seconds},
+          {"failures", failures},
+          {"refusals", report.refusals}};
 }
 
 int run(CommandContext& context) {

@@ -17,8 +17,8 @@ struct Arm {
   // Empty when the arm can run these arguments here, else the reason why not.
   std::string (*refusal)(const Args&);
   void (*run)(Queue&, const Args&);
-  bool row_invariant = true;  // a row gives the same bits alone and in any batch
-  bool opt_in = false;        // runs only when asked for
+  bool row_invariant = true;                       // a row gives the same bits alone and in any batch
+  bool opt_in = false;                             // runs only when asked for
   std::string_view device_class = "cpu-portable";  // a parity record holds for this class alone
 };
 

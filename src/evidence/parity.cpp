@@ -105,8 +105,7 @@ class Runner {
     };
     compare("the same call again", test.run, queue_);
     if (!arm_.row_invariant) return;
-    for (const auto& other : others_)
-      compare(std::to_string(other->pool().threads()) + " threads", test.run, *other);
+    for (const auto& other : others_) compare(std::to_string(other->pool().threads()) + " threads", test.run, *other);
     for (const ParityVariant& variant : test.variants) compare(variant.name, variant.run, queue_);
     execute(test, snapshot, test.run, queue_);  // the controls start from the plain result
   }

@@ -1,5 +1,5 @@
-// Parity: does an arm stay inside its operator's derived bound, write what it must and nothing else, and keep the properties
-// it declares? The runner is generic: an operator supplies cases with their oracle values and bounds.
+// Parity: does an arm stay inside its operator's derived bound, write what it must and nothing else, and keep the
+// properties it declares? The runner is generic: an operator supplies cases with their oracle values and bounds.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace strata {
 
-// What an output must hold: |value - expected| <= bound for each element in row-major order (0: exact). NaN must be NaN,
-// an infinity the same infinity. Empty `written` means every element; 0 in it: the canary must still stand there.
+// What an output must hold: |value - expected| <= bound for each element in row-major order (0: exact). NaN must be
+// NaN, an infinity the same infinity. Empty `written` means every element; 0 in it: the canary must still stand there.
 struct ParityOutput {
   std::string name;
   Tensor tensor;  // f32 or i32
@@ -68,15 +68,15 @@ struct ParityReport {
   std::string op, arm, device_class;
   uint64_t seed = 0;
   int cases = 0, refused = 0;
-  double utilisation = 0;      // worst |error| / bound
+  double utilisation = 0;  // worst |error| / bound
   std::string worst_case;
-  int64_t elements = 0;        // compared
+  int64_t elements = 0;  // compared
   int64_t force = 0;
-  int variants = 0;            // ways compared bit for bit
-  int controls = 0;            // perturbed outputs that the checker refused
+  int variants = 0;                     // ways compared bit for bit
+  int controls = 0;                     // perturbed outputs that the checker refused
   int mutants = 0, mutants_caught = 0;  // kinds of spoiled inputs, over all cases
   std::vector<ParityFailure> failures;
-  std::vector<std::string> refusals;    // distinct reasons
+  std::vector<std::string> refusals;  // distinct reasons
   double seconds = 0;
 
   bool ran() const { return cases > 0; }

@@ -73,9 +73,11 @@ void check_output(const ParityOutput& output, CheckResult& result) {
     if (std::isfinite(used)) {
       result.utilisation = std::max(result.utilisation, used);
     } else if (result.failure.empty()) {
-      const std::string value = words[i] == kCanary ? "was not written" : "is " + std::to_string(value_of(output, words[i]));
-      result.failure = describe_element(output, i, value + ", expected " + std::to_string(output.expected[i]) + " +- " +
-                                                       std::to_string(output.bound[i]));
+      const std::string value =
+          words[i] == kCanary ? "was not written" : "is " + std::to_string(value_of(output, words[i]));
+      result.failure = describe_element(
+          output, i,
+          value + ", expected " + std::to_string(output.expected[i]) + " +- " + std::to_string(output.bound[i]));
     }
   }
 }
@@ -100,7 +102,8 @@ void clear_outputs(const ParityCase& test) {
 CheckResult check_outputs(const ParityCase& test) {
   CheckResult result;
   for (const ParityOutput& output : test.outputs) check_output(output, result);
-  if (result.failure.empty() && test.guards && !test.guards()) result.failure = "memory outside the tensors was written";
+  if (result.failure.empty() && test.guards && !test.guards())
+    result.failure = "memory outside the tensors was written";
   return result;
 }
 

@@ -13,8 +13,8 @@ namespace strata {
 struct Perturbation {
   std::function<void()> undo;
 };
-// Moves one element of an output by 2.5 times its bound (at least to the next representable value). Empty when no element
-// can be moved: nothing is written, or nothing is finite.
+// Moves one element of an output by 2.5 times its bound (at least to the next representable value). Empty when no
+// element can be moved: nothing is written, or nothing is finite.
 std::optional<Perturbation> perturb(ParityCase& test, size_t output, Random& random);
 
 // A change of one input that stands for a typical defect of a kernel.

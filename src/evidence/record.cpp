@@ -71,8 +71,11 @@ std::optional<ParityRecord> read_record(const std::string& folder, const std::st
   try {
     const auto document = nlohmann::json::parse(read_file(path, kMaxRecord));
     if (document.at("schema") != kSchema) throw Error(ErrorKind::Format, "has another schema than this program", path);
-    ParityRecord record{.op = document.at("operator"), .arm = document.at("arm"), .device_class = document.at("class"),
-                        .source_hash = document.at("source_hash"), .device = document.at("device"),
+    ParityRecord record{.op = document.at("operator"),
+                        .arm = document.at("arm"),
+                        .device_class = document.at("class"),
+                        .source_hash = document.at("source_hash"),
+                        .device = document.at("device"),
                         .date = document.at("date")};
     record.cases = document.at("cases");
     record.utilisation = document.at("utilisation");

@@ -11,7 +11,7 @@ namespace strata {
 
 // What a record adds to a report: where and from which sources it was made.
 struct RecordContext {
-  std::string device;       // description of the processor or card
+  std::string device;  // description of the processor or card
   std::string compiler;
   std::string commit;       // empty outside a repository
   std::string source_hash;  // of the operator's sources, from the build

@@ -23,7 +23,8 @@ bool ordinary(const std::vector<float>& values) {
 void random_block(const DTypeInfo& type, void* block, Random& random) {
   std::vector<float> decoded(type.block_elements);
   for (int tries = 0; tries < 100000; ++tries) {
-    for (uint32_t i = 0; i < type.block_bytes; ++i) static_cast<uint8_t*>(block)[i] = static_cast<uint8_t>(random.next());
+    for (uint32_t i = 0; i < type.block_bytes; ++i)
+      static_cast<uint8_t*>(block)[i] = static_cast<uint8_t>(random.next());
     gguf::decoder(type.type)(block, decoded.data(), type.block_elements);
     if (ordinary(decoded)) return;
   }
