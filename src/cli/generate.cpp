@@ -15,8 +15,8 @@
 #include "cli/chat_settings.h"
 #include "cli/commands.h"
 #include "cli/model_settings.h"
+#include "cli/readable.h"
 #include "runtime/chat.h"
-#include "text/stream.h"
 
 namespace strata::cli {
 namespace {
@@ -139,11 +139,6 @@ std::string read_prompt_text(const Settings& settings) {
   const std::string& file = settings.get_text("file");
   if (settings.origin("prompt") != SettingOrigin::Default) return settings.get_text("prompt");
   return file == "-" ? read_stdin() : read_file(file, kMaxPromptBytes);
-}
-
-std::string readable(std::string_view bytes) {
-  text::Utf8Stream clean(true);
-  return clean.push(bytes) + clean.finish();
 }
 
 // The prompt as ids, and as text when it was given as text.

@@ -9,9 +9,9 @@
 #include "base/mapped_file.h"
 #include "cli/commands.h"
 #include "cli/model_settings.h"
+#include "cli/readable.h"
 #include "gguf/gguf.h"
 #include "runtime/vocabulary.h"
-#include "text/stream.h"
 
 namespace strata::cli {
 namespace {
@@ -38,11 +38,6 @@ constexpr std::array kOwn{
                 .help = "file whose text to tokenize",
                 .persistent = false},
 };
-
-std::string readable(std::string_view bytes) {
-  text::Utf8Stream clean(true);
-  return clean.push(bytes) + clean.finish();
-}
 
 int run(CommandContext& context) {
   const Settings& settings = context.settings;

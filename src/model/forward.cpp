@@ -103,7 +103,7 @@ void Forward::run(std::span<const int32_t> tokens, SequenceState& state, const T
   else
     apply_norm(last, weights_.output_norm, final_hidden);
   observe("final_hidden", -1, final_hidden);
-  head(weights_.head, final_hidden, logits);
+  apply(weights_.head, final_hidden, logits);
 }
 
 void Forward::draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t first, SequenceState& state,
@@ -142,7 +142,7 @@ void Forward::draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t 
     apply_norm(wide, w.head_norm, final_hidden);
   const Tensor& next = spec_.hyper() ? wide : final_hidden;
   if (!next_tap.empty()) std::memcpy(next_tap.data, next.data, bytes_of(DType::F32, next.elements()));
-  if (!logits.empty()) head(w.head, final_hidden.slice(rows - logits.extent(0), logits.extent(0)), logits);
+  if (!logits.empty()) apply(w.head, final_hidden.slice(rows - logits.extent(0), logits.extent(0)), logits);
 }
 
 void Forward::layer(size_t index, const Batch& batch, SequenceState& state, const Tensor& x) {
@@ -196,7 +196,5 @@ void Forward::hyper_input(const HyperWeights& w, const Tensor& x, const Tensor& 
   hyper_read(queue_, {grouped(normed, streams), grouped(mix, streams), u});
   if (!inject.empty()) apply(w.inject, normed, inject, share);
 }
-
-void Forward::head(const Linear& map, const Tensor& hidden, const Tensor& logits) { apply(map, hidden, logits); }
 
 }  // namespace strata

@@ -66,7 +66,6 @@ class Forward {
   void expert_mlp(const ExpertWeights& w, const Tensor& u, const Tensor& out, int index);
   // Mean of the gated, normed streams; inject gets the write gates when given.
   void hyper_input(const HyperWeights& w, const Tensor& x, const Tensor& u, const Tensor& inject);
-  void head(const Linear& head, const Tensor& hidden, const Tensor& logits);
 
   void apply(const Linear& map, const Tensor& x, const Tensor& y, float scale = 1);
   void apply_norm(const Tensor& x, const Tensor& weight, const Tensor& y);

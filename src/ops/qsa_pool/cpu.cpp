@@ -5,6 +5,7 @@
 
 #include "base/fmath.h"
 #include "ops/qsa_pool/qsa_pool.h"
+#include "ops/rope/rotate.h"
 
 namespace strata {
 namespace {
@@ -22,14 +23,7 @@ void pool_block(const QsaPoolArgs& args, int64_t block, float* cos_row, float* s
   const float scale = 1.0f / std::sqrt(sum_squares_f32(key, d) / static_cast<float>(d) + args.eps);
   for (int64_t i = 0; i < d; ++i) key[i] = key[i] * scale * args.weight.f32()[i];
   args.rope->angles(block * ratio, cos_row, sin_row);
-  const int64_t half = args.rope->rotary_dims() / 2;
-  const int64_t step = args.rope->pairs == RopePairs::HalfSplit ? 1 : 2;
-  const int64_t partner = args.rope->pairs == RopePairs::HalfSplit ? half : 1;
-  for (int64_t j = 0; j < half; ++j) {
-    const float a = key[j * step], b = key[j * step + partner];
-    key[j * step] = a * cos_row[j] - b * sin_row[j];
-    key[j * step + partner] = a * sin_row[j] + b * cos_row[j];
-  }
+  rotate_head(key, cos_row, sin_row, args.rope->rotary_dims() / 2, args.rope->pairs);
 }
 
 }  // namespace
