@@ -11,20 +11,9 @@ std::vector<double> oracle(const MatmulArgs& args) {
   return out;
 }
 
-// The dot product is off by gamma(dot_roundings) of the sum of its magnitudes; scale and bias add a rounding each.
 std::vector<double> bound(const MatmulArgs& args) {
-  const int64_t rows = args.x.extent(0), in = args.x.extent(1), out = args.weight.extent(0);
-  const std::vector<float> w = decoded(args.weight);
-  std::vector<double> bounds;
-  for (int64_t t = 0; t < rows; ++t)
-    for (int64_t o = 0; o < out; ++o) {
-      double magnitude = 0;
-      for (int64_t i = 0; i < in; ++i)
-        magnitude += std::fabs(double{args.x.row<float>(t)[i]} * double{w[static_cast<size_t>(o * in + i)]});
-      magnitude *= std::fabs(double{args.scale});
-      if (!args.bias.empty()) magnitude += std::fabs(double{args.bias.f32()[o]});
-      bounds.push_back(gamma(dot_roundings(in) + 2) * magnitude + static_cast<double>(in + 2) * kTiny);
-    }
+  std::vector<double> bounds(static_cast<size_t>(args.x.extent(0) * args.weight.extent(0)));
+  matmul_bound(args, bounds.data());
   return bounds;
 }
 
