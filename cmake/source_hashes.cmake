@@ -1,6 +1,6 @@
 # Writes OUTPUT: a C++ table of one hash per operator, over its sources and what every operator shares (src/base, the block
 # decoders). A record made from other sources is stale.
-file(GLOB shared ${SOURCE}/src/base/fmath.h ${SOURCE}/src/base/half.h ${SOURCE}/src/gguf/quant*.cpp)
+file(GLOB shared ${SOURCE}/src/base/fmath.h ${SOURCE}/src/base/half.h ${SOURCE}/src/base/simd.h ${SOURCE}/src/gguf/quant*.cpp)
 file(GLOB operators LIST_DIRECTORIES true ${SOURCE}/src/ops/*)
 set(common "")
 foreach(file ${shared})

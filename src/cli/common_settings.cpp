@@ -46,11 +46,27 @@ constexpr std::array kKernels{
                 .default_text = "false",
                 .group = "Arms",
                 .help = "a requested arm that cannot run is an error"},
+    SettingSpec{.name = "cpu.isa",
+                .type = SettingType::Choice,
+                .default_text = "auto",
+                .choices = "auto|portable|avx2|avx512|avx512-vnni|avx512-bf16",
+                .group = "Arms",
+                .help = "the most that CPU arms may use; auto: all that the processor has"},
 };
 
 }  // namespace
 
 std::span<const SettingSpec> common_settings() { return kCommon; }
 std::span<const SettingSpec> kernel_settings() { return kKernels; }
+
+CpuFeatures allowed_cpu(const Settings& settings) {
+  const std::string& isa = settings.get_text("cpu.isa");
+  const CpuFeatures found = cpu_features();
+  if (isa == "portable") return found.limited_to(CpuIsa::Portable);
+  if (isa == "avx2") return found.limited_to(CpuIsa::Avx2);
+  if (isa == "avx512") return found.limited_to(CpuIsa::Avx512);
+  if (isa == "avx512-vnni") return found.limited_to(CpuIsa::Avx512Vnni);
+  return found;
+}
 
 }  // namespace strata::cli

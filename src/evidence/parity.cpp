@@ -29,6 +29,10 @@ class Runner {
 
   ParityReport run() {
     const auto start = std::chrono::steady_clock::now();
+    if (const std::string refusal = queue_.cpu.refusal(arm_.isa); !refusal.empty()) {
+      refuse(refusal);
+      return std::move(report_);
+    }
     const auto makers = evidence_.cases(options_.seed);
     int done = 0;
     for (const auto& make : makers) {
@@ -51,6 +55,7 @@ class Runner {
 
  private:
   void request(Queue& queue) const {
+    queue.cpu = options_.cpu;
     queue.strict_arms = true;
     queue.request_arm(evidence_.op, arm_.name);
   }

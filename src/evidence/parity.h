@@ -86,6 +86,7 @@ struct ParityReport {
 struct ParityOptions {
   uint64_t seed = 1;
   int threads = 2;
+  CpuFeatures cpu = cpu_features();
   std::function<void(int done, int total)> progress;
   std::function<bool()> cancelled;
 };

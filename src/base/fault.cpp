@@ -1,0 +1,7 @@
+#include "base/fault.h"
+
+#if defined(STRATA_FAULTS)
+namespace strata {
+Fault active_fault = Fault::None;
+}
+#endif
