@@ -51,6 +51,8 @@ struct ParityCase {
   std::shared_ptr<void> memory;  // owns everything above
 };
 
+struct BenchShape;
+
 // One operator's share in the evidence.
 struct OperatorEvidence {
   std::string op;
@@ -58,6 +60,7 @@ struct OperatorEvidence {
   // Cases from a seed. Built one at a time, since their oracle values may be large.
   std::vector<std::function<ParityCase()>> (*cases)(uint64_t seed);
   bool discrete = false;  // a run in which `check` never had force is a failure
+  std::vector<std::function<BenchShape()>> (*shapes)() = nullptr;  // worth timing (evidence/bench.h)
 };
 
 struct ParityFailure {
