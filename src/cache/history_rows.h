@@ -1,5 +1,6 @@
 // The last few rows before a position: inputs of a causal convolution, raw index keys of the open block, the last
-// tokens. `depth` rows are needed to go on; `window` more are kept so that as many positions can be taken back.
+// tokens. `depth` rows are needed to go on; `window` more are kept, so that as many rows of the last append can be
+// taken back.
 #pragma once
 
 #include "base/tensor.h"
@@ -20,7 +21,7 @@ class HistoryRows {
   Tensor last() const;
 
   void append(const Tensor& rows);  // [n, width], rows may be strided
-  // Back to an earlier length, at most `window` positions. Error{Argument} for more.
+  // Takes back rows of the last append, at most `window` of them. Error{Argument} when they are not held any more.
   void truncate(int64_t length);
   uint64_t bytes() const { return block_.bytes(); }
   uint64_t hash(uint64_t seed) const;  // of the rows that last() gives
