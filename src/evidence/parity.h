@@ -57,7 +57,9 @@ struct OperatorEvidence {
   std::vector<ArmInfo> arms;
   // Cases from a seed. Built one at a time, since their oracle values may be large.
   std::vector<std::function<ParityCase()>> (*cases)(uint64_t seed);
-  bool discrete = false;  // a run in which `check` never had force is a failure
+  bool discrete = false;    // a run in which `check` never had force is a failure
+  std::string folder = {};  // under src/ops, where it has another name than the operator
+  const std::string& source_folder() const { return folder.empty() ? op : folder; }
 };
 
 struct ParityFailure {
