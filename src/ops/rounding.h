@@ -10,10 +10,7 @@
 namespace strata {
 
 inline constexpr double kTiny = 0x1p-149;    // one f32 result below the normal range is off by less than this
-inline constexpr double kNormal = 0x1p-126;  // results below may be flushed to 0 where a bound says so
-
-// Below this, e^-x or its reciprocal leaves the normal range: a sigmoid or silu may be 0 there.
-inline constexpr double kFlushed = -87.3;
+inline constexpr double kNormal = 0x1p-126;  // results below may be 0 instead, where a bound says so
 
 // Longest way of a term through the 16-lane dot product of n terms (base/fmath.h): the product, the additions of its
 // lane (the first one, to 0, is exact), four of the tree.
@@ -26,14 +23,18 @@ inline double silu(double x) { return x * sigmoid(x); }
 // addition; the division.
 inline double activation_roundings(double x) { return 2 + 4 * sigmoid(-x); }
 
+// Below -ln 2^126 = -87.34, e^-x or its reciprocal leaves the normal range: the activation may be 0 instead.
+inline constexpr double kFlushes = -87.3;
+inline double sigmoid_flush(double x) { return x < kFlushes ? kNormal : 0; }
+inline double silu_flush(double x) { return x < kFlushes ? 88 * kNormal : 0; }
+
 // Error of the computed silu of a value within `error` of x. silu' = s (1 + x (1 - s)) with s = sigmoid(x), at most
 // 1.1; |silu''| <= 1/2.
 inline double silu_error(double x, double error) {
   const double s = sigmoid(x), slope = std::fabs(s * (1 + x * (1 - s)));
   const double carried = std::min(1.1 * error, slope * error + error * error / 4);
   const double largest = std::fabs(x * s) + carried;
-  const double flush = x - error < kFlushed ? largest : 0;
-  return carried + gamma(activation_roundings(x - error)) * largest + flush + kTiny;
+  return carried + gamma(activation_roundings(x - error)) * largest + silu_flush(x - error) + kTiny;
 }
 
 }  // namespace strata

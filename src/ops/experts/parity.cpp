@@ -113,12 +113,11 @@ void fill_f32(const Tensor& tensor, const std::function<float(int64_t expert, in
 
 // The exact cases: every gate is 64, where silu is the identity in f32 and float64, and routing weights are powers of
 // two.
-void open_gates(Builder& build, bool coded_rows) {
+void open_gates(Builder& build) {
   const ExpertsArgs& args = build.args();
   fill_f32(args.gate, [](int64_t, int64_t, int64_t) { return 64.0f; });
   for (int64_t t = 0; t < args.x.extent(0); ++t) {
-    for (int64_t i = 0; i < args.x.extent(1); ++i)
-      args.x.row<float>(t)[i] = i == t % args.x.extent(1) && coded_rows ? 1.0f : 0.0f;
+    for (int64_t i = 0; i < args.x.extent(1); ++i) args.x.row<float>(t)[i] = i == t % args.x.extent(1) ? 1.0f : 0.0f;
     for (int64_t slot = 0; slot < args.ids.extent(1); ++slot)
       args.weights.row<float>(t)[slot] = static_cast<float>(1 << slot);
   }
@@ -129,7 +128,7 @@ ParityCase integer_case(uint64_t seed) {
   const Shape shape{21, 21, 19, 5, 2};
   Builder build("integer-coded " + label(shape), experts, experts_arms());
   fill_args(build, shape, seed);
-  open_gates(build, true);
+  open_gates(build);
   float code = 1;
   fill_f32(build.args().up, [&](int64_t, int64_t, int64_t) { return code++; });
   fill_f32(build.args().down,
@@ -143,19 +142,20 @@ ParityCase one_hot_up(DType type, uint64_t seed) {
   const Shape shape{width, width, 11, 3, 1, DType::F32, type};
   Builder build("one-hot " + label(shape), experts, experts_arms());
   fill_args(build, shape, seed);
-  open_gates(build, true);
+  open_gates(build);
   fill_f32(build.args().down, [&](int64_t, int64_t c, int64_t i) { return i == c % shape.inner ? 1.0f : 0.0f; });
   return finish(build, true);
 }
 
-// Row t reads column t of a quantised down alone: up passes x through.
+// Row t reads column t of a quantised down alone: expert e passes x on to its inner indices from 32 e on.
 ParityCase one_hot_down(DType type, uint64_t seed) {
-  const int64_t width = std::max<int64_t>(info(type).block_elements, 32);
-  const Shape shape{width, width, width, 3, 1, DType::F32, DType::F32, type};
+  const int64_t hidden = 32, inner = std::max<int64_t>(info(type).block_elements, hidden);
+  const Shape shape{inner, hidden, inner, inner / hidden, 1, DType::F32, DType::F32, type};
   Builder build("one-hot " + label(shape), experts, experts_arms());
   fill_args(build, shape, seed);
-  open_gates(build, true);
-  fill_f32(build.args().up, [&](int64_t, int64_t row, int64_t i) { return i == row ? 1.0f : 0.0f; });
+  open_gates(build);
+  for (int64_t t = 0; t < shape.rows; ++t) build.args().ids.row<int32_t>(t)[0] = static_cast<int32_t>(t / hidden);
+  fill_f32(build.args().up, [&](int64_t e, int64_t row, int64_t i) { return row == hidden * e + i ? 1.0f : 0.0f; });
   return finish(build, true);
 }
 

@@ -14,8 +14,9 @@ void gate_act_bound(const GateActArgs& args, double* out) {
         const double activated = args.activation == Activation::Silu ? silu(gate) : sigmoid(gate);
         const double value = args.value.empty() ? 1 : element(args.value, t, g, i);
         const double product = value * activated;
-        double bound = gamma(activation_roundings(gate) + 1) * std::fabs(product) + kTiny * (1 + std::fabs(value));
-        if (gate < kFlushed) bound += std::fabs(product);
+        const double flush = args.activation == Activation::Silu ? silu_flush(gate) : sigmoid_flush(gate);
+        double bound =
+            gamma(activation_roundings(gate) + 1) * std::fabs(product) + (flush + kTiny) * std::fabs(value) + kTiny;
         if (args.accumulate) {
           const double sum = element(args.y, t, g, i) + product;
           bound += gamma(1) * (std::fabs(sum) + bound);

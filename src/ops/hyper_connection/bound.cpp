@@ -13,8 +13,7 @@ void hyper_read_bound(const HyperReadArgs& args, double* out) {
       for (int64_t s = 0; s < streams; ++s) {
         const double mix = element(args.mix, t, s, i), normed = std::fabs(element(args.normed, t, s, i));
         const double term = sigmoid(mix) * normed;
-        error += gamma(activation_roundings(mix) + n + 2) * term + kTiny * (1 + normed);
-        if (mix < kFlushed) error += term;
+        error += gamma(activation_roundings(mix) + n + 2) * term + (sigmoid_flush(mix) + kTiny) * normed + kTiny;
       }
       *out++ = error / n + kTiny;
     }
@@ -27,8 +26,8 @@ void hyper_write_bound(const HyperWriteArgs& args, double* out) {
       for (int64_t i = 0; i < hidden; ++i) {
         const double inject = element(args.inject, t, s), block = element(args.block, t, i);
         const double term = 2 * sigmoid(inject) * block;
-        double error = gamma(activation_roundings(inject) + 1) * std::fabs(term) + kTiny * (1 + 2 * std::fabs(block));
-        if (inject < kFlushed) error += std::fabs(term);
+        const double error = gamma(activation_roundings(inject) + 1) * std::fabs(term) +
+                             2 * (sigmoid_flush(inject) + kTiny) * std::fabs(block) + kTiny;
         *out++ = error + gamma(1) * (std::fabs(element(args.x, t, s, i) + term) + error);
       }
 }

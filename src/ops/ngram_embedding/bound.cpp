@@ -16,8 +16,8 @@ double gate_error(double score, double error) {
   const double low = sigmoid(low_root), high = sigmoid(high_root);
   const double slope = std::max(low * (1 - low), std::max(high * (1 - high), low < 0.5 && high > 0.5 ? 0.25 : 0.0));
   const double root = gamma(2) * std::max(std::fabs(low_root), std::fabs(high_root));
-  const double flush = low_root < kFlushed ? high : 0;
-  return std::max(high - gate, gate - low) + 1.01 * slope * root + gamma(activation_roundings(low_root)) * high + flush;
+  return std::max(high - gate, gate - low) + 1.01 * slope * root + gamma(activation_roundings(low_root)) * high +
+         sigmoid_flush(low_root);
 }
 
 }  // namespace

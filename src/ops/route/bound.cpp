@@ -32,18 +32,21 @@ class RowBound {
   double of_slot(int64_t slot) const {
     const int64_t e = ids_[slot];
     const double p = numerator(e) / total_, scale = std::fabs(static_cast<double>(args_.scale));
-    if (p == 0) return kNormal * divided(1, scale) + kTiny;
+    if (p == 0) return flush_of(p, 0, scale);
     double roundings = own_roundings(e) + 1;  // and the factor
     // The probabilities share one total: what it errs cancels in their ratios, unless the sum was clamped.
     const bool may_clamp = chosen_ / total_ < 1.01 * kSmallestSum;
     if (!args_.normalise || may_clamp) roundings += total_roundings_;
     if (args_.normalise) roundings += chosen_roundings_ + 1 + (may_clamp ? total_roundings_ + 1 : 0);
     const double weight = divided(p, scale);
-    const double flush = p < 1.01 * kNormal || weight < 1.01 * kNormal ? weight : 0;
-    return gamma(roundings) * weight + flush + kTiny * (divided(1, scale) + 1);
+    return gamma(roundings) * weight + flush_of(p, weight, scale) + kTiny * (divided(1, scale) + 1);
   }
 
  private:
+  // A probability or a weight below the normal range may be 0.
+  double flush_of(double p, double weight, double scale) const {
+    return (p < 1.01 * kNormal ? kNormal * divided(1, scale) : 0) + (weight < 1.01 * kNormal ? kNormal : 0);
+  }
   double numerator(int64_t e) const { return std::exp(element(args_.logits, row_, e) - best_); }
   // Exponent, exp and the division by the total.
   double own_roundings(int64_t e) const { return best_ - element(args_.logits, row_, e) + 4 + 1; }
