@@ -6,8 +6,8 @@
 # inputs: a record must be repeatable from the sources it names. They count for the operators that include them.
 # registry.cpp does not: it changes with every new operator. Nor does src/evidence: runner and records have their schema.
 cmake_minimum_required(VERSION 3.25)
-file(GLOB shared ${SOURCE}/src/base/fmath.h ${SOURCE}/src/base/half.h ${SOURCE}/src/gguf/quant*.cpp
-  ${SOURCE}/src/gguf/quant_detail.h ${SOURCE}/src/gguf/iq_grids.*)
+file(GLOB shared ${SOURCE}/src/base/fmath.h ${SOURCE}/src/base/half.h ${SOURCE}/src/base/simd.h
+  ${SOURCE}/src/gguf/quant*.cpp ${SOURCE}/src/gguf/quant_detail.h ${SOURCE}/src/gguf/iq_grids.*)
 file(GLOB operators LIST_DIRECTORIES true ${SOURCE}/src/ops/*)
 
 function(sources_of folder result)

@@ -15,7 +15,7 @@ constexpr std::array kEvidence{
                 .help = "operator; not set: all",
                 .persistent = false},
     SettingSpec{.name = "only_arm",
-                .flags = "--only-arm",
+                .flags = "--arm,--only-arm",
                 .type = SettingType::Text,
                 .group = "Evidence",
                 .help = "arm; not set: all of the operator",

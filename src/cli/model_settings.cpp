@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "cli/common_settings.h"
 
 namespace strata::cli {
 namespace {
@@ -171,7 +172,7 @@ const std::vector<std::string>& operator_names() {
 
 std::vector<std::string_view> engine_setting_names() {
   std::vector<std::string_view> names = names_of(kModel);
-  names.insert(names.end(), {"threads", "arm", "strict_arms"});
+  names.insert(names.end(), {"threads", "arm", "strict_arms", "cpu.isa", "select.wmma", "gdn.wy"});
   return names;
 }
 
@@ -191,9 +192,9 @@ EngineOptions engine_options(const Settings& settings) {
       settings.get_text("qsa.select") == "fixed-width" ? QsaSemantics::FixedWidth : QsaSemantics::Blocks;
   options.forward.mtp_hidden_norm =
       settings.get_text("mtp.hidden_norm") == "joint" ? MtpHiddenNorm::Joint : MtpHiddenNorm::PerStream;
+  options.cpu = allowed_cpu(settings);
   options.strict_arms = settings.get_bool("strict_arms");
-  for (const std::string& op : operator_names())
-    if (const std::string& arm = settings.get_text("arm." + op); !arm.empty()) options.arms.emplace_back(op, arm);
+  options.arms = requested_arms(settings, operator_names());
   return options;
 }
 

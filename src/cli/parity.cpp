@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/common_settings.h"
 #include "cli/evidence_settings.h"
 #include "cli/version.h"
 #include "device/device.h"
@@ -92,6 +93,7 @@ int run(CommandContext& context) {
   ParityOptions options;
   options.seed = static_cast<uint64_t>(settings.get_int("parity_seed"));
   if (settings.get_int("threads") > 0) options.threads = static_cast<int>(settings.get_int("threads"));
+  options.cpu = allowed_cpu(settings);
   options.cancelled = [&] { return context.interrupted.load(); };
   if (::isatty(STDERR_FILENO) != 0)
     options.progress = [](int done, int total) { fmt::print(stderr, "{} of {} cases \r", done, total); };
@@ -125,7 +127,7 @@ Command parity_command() {
   return {.name = "parity",
           .summary = "Check arms against their operator's oracle and bound.",
           .own = kOwn,
-          .settings = {"op", "only_arm", "records", "threads", "json"},
+          .settings = {"op", "only_arm", "records", "threads", "json", "cpu.isa"},
           .run = run};
 }
 

@@ -34,19 +34,6 @@ uint64_t kib_value(const char* path, std::string_view key) {
   return kib * 1024;
 }
 
-std::string instruction_sets() {
-#if defined(__x86_64__)
-  std::string text = "x86-64";
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) text += ", AVX2";
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) text += ", AVX-512";
-  if (__builtin_cpu_supports("avx512vnni")) text += " VNNI";
-  if (__builtin_cpu_supports("avx512bf16")) text += " BF16";
-  return text;
-#else
-  return "portable";
-#endif
-}
-
 }  // namespace
 
 std::vector<DeviceInfo> list_devices() {
@@ -55,7 +42,7 @@ std::vector<DeviceInfo> list_devices() {
   cpu.cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const std::string model = proc_value("/proc/cpuinfo", "model name");
   cpu.description = (model.empty() ? "processor" : model) + ", " + std::to_string(cpu.cores) +
-                    (cpu.cores == 1 ? " core, " : " cores, ") + instruction_sets();
+                    (cpu.cores == 1 ? " core, " : " cores, ") + describe(cpu_features());
   cpu.total_bytes = kib_value("/proc/meminfo", "MemTotal");
   cpu.free_bytes = kib_value("/proc/meminfo", "MemAvailable");
   return {cpu};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu_features.h"
 #include "base/log.h"
 #include "base/thread_pool.h"
 
@@ -39,7 +40,8 @@ class Queue {
   ThreadPool& pool() { return pool_; }
   Log& log() { return log_; }
 
-  bool strict_arms = false;  // a refused request is an error instead of a logged fallback
+  CpuFeatures cpu = cpu_features();  // what arms may use
+  bool strict_arms = false;          // a refused request is an error instead of a logged fallback
 
   void request_arm(const std::string& op, const std::string& arm);
   ArmChoice& arm(const char* op);

@@ -17,31 +17,51 @@ struct Arm {
   // Empty when the arm can run these arguments here, else the reason why not.
   std::string (*refusal)(const Args&);
   void (*run)(Queue&, const Args&);
-  bool row_invariant = true;                       // a row gives the same bits alone and in any batch
-  bool opt_in = false;                             // runs only when asked for
-  std::string_view device_class = "cpu-portable";  // a parity record holds for this class alone
+  bool row_invariant = true;      // a row gives the same bits alone and in any batch
+  bool opt_in = false;            // runs only when asked for
+  CpuIsa isa = CpuIsa::Portable;  // what the processor must have
 };
+
+// The class that a parity record of an arm holds for.
+inline std::string cpu_class(CpuIsa isa) {
+  switch (isa) {
+    case CpuIsa::Portable: return "cpu-portable";
+    case CpuIsa::Avx2: return "cpu-avx2";
+    case CpuIsa::Avx512: return "cpu-avx512";
+    case CpuIsa::Avx512Vnni: return "cpu-avx512vnni";
+    case CpuIsa::Avx512Bf16: return "cpu-avx512bf16";
+  }
+  return {};
+}
 
 // An arm without its argument type.
 struct ArmInfo {
   std::string name, device_class;
   bool row_invariant = true, opt_in = false;
+  CpuIsa isa = CpuIsa::Portable;
 };
 
 template <class Args>
 std::vector<ArmInfo> arm_infos(std::span<const Arm<Args>> arms) {
   std::vector<ArmInfo> infos;
   for (const Arm<Args>& arm : arms)
-    infos.push_back({std::string(arm.name), std::string(arm.device_class), arm.row_invariant, arm.opt_in});
+    infos.push_back({std::string(arm.name), cpu_class(arm.isa), arm.row_invariant, arm.opt_in, arm.isa});
   return infos;
 }
 
-// Why the arm cannot run these arguments here; empty: it can.
+// Why the arm cannot run these arguments, on a processor that has what it needs; empty: it can.
 template <class Args>
 std::string refusal_of(std::span<const Arm<Args>> arms, std::string_view name, const Args& args) {
   for (const Arm<Args>& arm : arms)
     if (arm.name == name) return arm.refusal(args);
   return "no such arm";
+}
+
+// Why the arm cannot run on this queue; empty: it can.
+template <class Args>
+std::string refusal_here(const Queue& queue, const Arm<Args>& arm, const Args& args) {
+  std::string reason = queue.cpu.refusal(arm.isa);
+  return reason.empty() ? arm.refusal(args) : reason;
 }
 
 template <class Args>
@@ -50,7 +70,8 @@ std::string always_runs(const Args&) {
 }
 
 // What the user asked for if it can run, else the first arm that may be a default and can run. The choice is logged
-// once; a refused request is logged with its reason, or is an error under strict_arms.
+// once, what was asked for at level info; a refused request is logged with its reason, or is an error under
+// strict_arms.
 template <class Args>
 const Arm<Args>& choose_arm(Queue& queue, const char* op, std::span<const Arm<Args>> arms, const Args& args) {
   ArmChoice& choice = queue.arm(op);
@@ -59,17 +80,20 @@ const Arm<Args>& choose_arm(Queue& queue, const char* op, std::span<const Arm<Ar
   if (!choice.requested.empty()) {
     std::string reason = "no such arm";
     for (const Arm<Args>& arm : arms)
-      if (arm.name == choice.requested && (reason = arm.refusal(args)).empty()) chosen = &arm;
+      if (arm.name == choice.requested && (reason = refusal_here(queue, arm, args)).empty()) chosen = &arm;
     if (chosen == nullptr) refused = choice.requested + " refused: " + reason;
     if (chosen == nullptr && queue.strict_arms) throw Error(ErrorKind::Argument, refused, std::string("arm ") + op);
   }
   for (const Arm<Args>& arm : arms)
-    if (chosen == nullptr && !arm.opt_in && arm.refusal(args).empty()) chosen = &arm;
+    if (chosen == nullptr && !arm.opt_in && refusal_here(queue, arm, args).empty()) chosen = &arm;
   if (chosen == nullptr) throw Error(ErrorKind::Argument, "no arm can run these arguments here", op);
   if (choice.ran != chosen->name) {
     choice.ran = chosen->name;
-    if (refused.empty())
-      queue.log().debug(std::string("arm ") + op + " = " + choice.ran);
+    const std::string line = std::string("arm ") + op + " = " + choice.ran + " (" + cpu_class(chosen->isa) + ")";
+    if (refused.empty() && choice.requested.empty())
+      queue.log().debug(line);
+    else if (refused.empty())
+      queue.log().info(line);
     else
       queue.log().warn(std::string("arm ") + op + ": " + refused + "; using " + choice.ran);
   }

@@ -29,6 +29,10 @@ class Runner {
 
   ParityReport run() {
     const auto start = std::chrono::steady_clock::now();
+    if (const std::string refusal = queue_.cpu.refusal(arm_.isa); !refusal.empty()) {
+      refuse(refusal);
+      return std::move(report_);
+    }
     const auto makers = evidence_.cases(options_.seed);
     int done = 0;
     for (const auto& make : makers) {
@@ -42,6 +46,7 @@ class Runner {
         run_case(test);
       else
         refuse(refusal);
+      if (options_.stop_at_failure && !report_.failures.empty()) break;
       if (options_.progress) options_.progress(++done, static_cast<int>(makers.size()));
     }
     finish();
@@ -51,6 +56,7 @@ class Runner {
 
  private:
   void request(Queue& queue) const {
+    queue.cpu = options_.cpu;
     queue.strict_arms = true;
     queue.request_arm(evidence_.op, arm_.name);
   }

@@ -84,6 +84,7 @@ Engine::Engine(const EngineOptions& options, Log& log)
       forward_(model_, queue_, options.forward) {
   if (options.micro_batch < 1 || options.micro_batch > 65536)
     throw Error(ErrorKind::Usage, "a micro-batch has 1 to 65536 tokens, not " + std::to_string(options.micro_batch));
+  queue_.cpu = options.cpu;
   queue_.strict_arms = options.strict_arms;
   for (const auto& [op, arm] : options.arms) queue_.request_arm(op, arm);
   if (!strata::has_tokenizer(model_.file())) return;

@@ -176,7 +176,7 @@ std::vector<std::function<ParityCase()>> add_cases(uint64_t seed) {
 OperatorEvidence gate_act_evidence() { return {"gate_act", arm_infos(gate_act_arms()), cases}; }
 
 OperatorEvidence residual_add_evidence() {
-  return {"residual_add", arm_infos(residual_add_arms()), add_cases, false, "gate_act"};
+  return {"residual_add", arm_infos(residual_add_arms()), add_cases, false, nullptr, "gate_act"};
 }
 
 }  // namespace strata

@@ -159,11 +159,11 @@ std::vector<std::function<ParityCase()>> write_cases(uint64_t seed) {
 }  // namespace
 
 OperatorEvidence hyper_read_evidence() {
-  return {"hyper_read", arm_infos(hyper_read_arms()), read_cases, false, "hyper_connection"};
+  return {"hyper_read", arm_infos(hyper_read_arms()), read_cases, false, nullptr, "hyper_connection"};
 }
 
 OperatorEvidence hyper_write_evidence() {
-  return {"hyper_write", arm_infos(hyper_write_arms()), write_cases, false, "hyper_connection"};
+  return {"hyper_write", arm_infos(hyper_write_arms()), write_cases, false, nullptr, "hyper_connection"};
 }
 
 }  // namespace strata

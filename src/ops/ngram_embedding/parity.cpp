@@ -229,7 +229,7 @@ OperatorEvidence ngram_embedding_evidence() {
 }
 
 OperatorEvidence ngram_gate_evidence() {
-  return {"ngram_gate", arm_infos(ngram_gate_arms()), gate_cases, false, "ngram_embedding"};
+  return {"ngram_gate", arm_infos(ngram_gate_arms()), gate_cases, false, nullptr, "ngram_embedding"};
 }
 
 }  // namespace strata

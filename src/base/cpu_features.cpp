@@ -1,0 +1,65 @@
+#include "base/cpu_features.h"
+
+namespace strata {
+
+bool CpuFeatures::has(CpuIsa isa) const {
+  switch (isa) {
+    case CpuIsa::Portable: return true;
+    case CpuIsa::Avx2: return avx2;
+    case CpuIsa::Avx512: return avx512;
+    case CpuIsa::Avx512Vnni: return avx512 && avx512_vnni;
+    case CpuIsa::Avx512Bf16: return avx512 && avx512_bf16;
+  }
+  return false;
+}
+
+std::string CpuFeatures::refusal(CpuIsa isa) const {
+  return has(isa) ? std::string() : "this processor has no " + to_string(isa) + " (or cpu.isa leaves it out)";
+}
+
+CpuFeatures CpuFeatures::limited_to(CpuIsa isa) const {
+  CpuFeatures rest = *this;
+  if (isa < CpuIsa::Avx512Bf16) rest.avx512_bf16 = false;
+  if (isa < CpuIsa::Avx512Vnni) rest.avx512_vnni = false;
+  if (isa < CpuIsa::Avx512) rest.avx512 = false;
+  if (isa < CpuIsa::Avx2) rest.avx2 = false;
+  return rest;
+}
+
+CpuFeatures cpu_features() {
+  CpuFeatures found;
+#if defined(__x86_64__)
+  found.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  found.avx512 = found.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  found.avx512_vnni = found.avx512 && __builtin_cpu_supports("avx512vnni");
+  found.avx512_bf16 = found.avx512 && __builtin_cpu_supports("avx512bf16");
+#endif
+  return found;
+}
+
+std::string to_string(CpuIsa isa) {
+  switch (isa) {
+    case CpuIsa::Portable: return "portable code";
+    case CpuIsa::Avx2: return "AVX2 with FMA and F16C";
+    case CpuIsa::Avx512: return "AVX-512";
+    case CpuIsa::Avx512Vnni: return "AVX-512 VNNI";
+    case CpuIsa::Avx512Bf16: return "AVX-512 BF16";
+  }
+  return {};
+}
+
+std::string describe(const CpuFeatures& features) {
+#if defined(__x86_64__)
+  std::string text = "x86-64";
+#else
+  std::string text = "portable";
+#endif
+  if (features.avx2) text += ", AVX2";
+  if (features.avx512) text += ", AVX-512";
+  if (features.avx512_vnni) text += " VNNI";
+  if (features.avx512_bf16) text += " BF16";
+  return text;
+}
+
+}  // namespace strata
