@@ -81,7 +81,7 @@ ParityCase quarter_turns(RopePairs pairs, uint64_t seed) {
   return finish(build, true);
 }
 
-// A NaN with a payload and a negative zero among the dims that pass; NaN and infinity in rotated pairs.
+// A NaN with a payload and negative zeros among the dims that pass; NaN and infinity in rotated pairs.
 ParityCase non_finite_case(RopePairs pairs, uint64_t seed) {
   const Shape shape{3, 2, 12, 8, pairs};
   Builder build("non-finite " + label(shape), rope, rope_arms());
@@ -89,7 +89,7 @@ ParityCase non_finite_case(RopePairs pairs, uint64_t seed) {
   const Tensor& x = build.args().x;
   x[0].row<float>(1)[1] = NAN;
   x[1].row<float>(0)[6] = INFINITY;
-  x[2].row<float>(0)[9] = -0.0f;
+  for (int64_t i = 8; i < shape.dim; ++i) x[2].row<float>(0)[i] = -0.0f;
   const uint32_t payload = 0x7fc12345;
   std::memcpy(x[2].row<float>(1) + 10, &payload, sizeof payload);
   build.args().sin.row<float>(2)[3] = NAN;
