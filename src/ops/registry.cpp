@@ -1,11 +1,14 @@
 #include "ops/registry.h"
 
+#include "ops/gated_delta/parity.h"
 #include "ops/matmul/parity.h"
 
 namespace strata {
 
 const std::vector<OperatorEvidence>& operator_evidence() {
   static const std::vector<OperatorEvidence> list{
+      gated_delta_evidence(),
+      gated_delta_gates_evidence(),
       matmul_evidence(),
   };
   return list;

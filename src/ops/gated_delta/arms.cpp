@@ -1,5 +1,6 @@
 #include "evidence/arm.h"
 #include "ops/gated_delta/gated_delta.h"
+#include "ops/gated_delta/parity.h"
 
 namespace strata {
 
@@ -42,5 +43,8 @@ void gated_delta_gates(Queue& queue, const GatedDeltaGatesArgs& args) {
   check_tensor("gated_delta_gates", "beta", args.beta, DType::F32, {rows, heads});
   choose_arm<GatedDeltaGatesArgs>(queue, "gated_delta_gates", kGatesArms, args).run(queue, args);
 }
+
+std::span<const Arm<GatedDeltaArgs>> gated_delta_arms() { return kArms; }
+std::span<const Arm<GatedDeltaGatesArgs>> gated_delta_gates_arms() { return kGatesArms; }
 
 }  // namespace strata
