@@ -1,14 +1,14 @@
 #include "evidence/arm.h"
-#include "ops/gated_delta/gated_delta.h"
+#include "ops/gated_delta/cpu.h"
 #include "ops/gated_delta/parity.h"
 
 namespace strata {
 
-void gated_delta_portable(Queue& queue, const GatedDeltaArgs& args);             // cpu.cpp
-void gated_delta_gates_portable(Queue& queue, const GatedDeltaGatesArgs& args);  // cpu.cpp
-
 namespace {
-constexpr Arm<GatedDeltaArgs> kArms[] = {{"portable", always_runs<GatedDeltaArgs>, gated_delta_portable}};
+constexpr Arm<GatedDeltaArgs> kArms[] = {
+    {"avx512", always_runs<GatedDeltaArgs>, gated_delta_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<GatedDeltaArgs>, gated_delta_avx2, true, false, CpuIsa::Avx2},
+    {"portable", always_runs<GatedDeltaArgs>, gated_delta_portable}};
 constexpr Arm<GatedDeltaGatesArgs> kGatesArms[] = {
     {"portable", always_runs<GatedDeltaGatesArgs>, gated_delta_gates_portable}};
 }  // namespace

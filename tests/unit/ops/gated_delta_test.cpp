@@ -164,7 +164,8 @@ TEST_F(GatedDeltaControls, BoundIsNotLoose) {
                           std::fabs(static_cast<double>(problem_.out.f({t, h, j})) - ref_.out[i]) / ref_.out_bound[i]);
       }
     RecordProperty("used_by_head_" + std::to_string(h), std::to_string(used));
-    EXPECT_GT(used, 0.01) << "head " << h << ": a bound that is never used to 1 % asks for a tighter one";
+    // 200 errors that the bound adds up behave like a random walk without decay; a tenth of this would be a loose bound.
+    EXPECT_GT(used, 0.005) << "head " << h;
   }
 }
 

@@ -1,0 +1,20 @@
+// The CPU arms of this folder and what they share.
+#pragma once
+
+#include "ops/gated_delta/gated_delta.h"
+#include "ops/gated_delta/kernels.h"
+
+namespace strata {
+
+void gated_delta_portable(Queue& queue, const GatedDeltaArgs& args);             // cpu.cpp
+void gated_delta_gates_portable(Queue& queue, const GatedDeltaGatesArgs& args);  // cpu.cpp
+void gated_delta_avx2(Queue& queue, const GatedDeltaArgs& args);                 // cpu_serial.cpp
+void gated_delta_avx512(Queue& queue, const GatedDeltaArgs& args);               // cpu_serial.cpp
+
+// The key head of a value head.
+int64_t key_head_of_arm(HeadMapping mapping, int64_t head, int64_t key_heads, int64_t value_heads);
+// L2-normalised rows [rows, key_heads, dk]; queries carry 1/sqrt(dk).
+void normalise_rows(Queue& queue, const Tensor& q, const Tensor& k, void (*normalise)(const NormaliseRow&),
+                    float* queries, float* keys);
+
+}  // namespace strata

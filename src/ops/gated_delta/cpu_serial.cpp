@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/fault.h"
+#include "ops/gated_delta/cpu.h"
+
+namespace strata {
+namespace {
+
+constexpr int64_t kBlock = 256;        // rows normalised at a time: what they need stays in the second-level cache
+constexpr int64_t kWorthPacking = 16;  // rows from which the copies of a state slice pay
+
+int64_t floats(int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(float)); }
+
+// Columns of a slice side by side: in the state they are dv floats apart and would share few cache sets.
+void serial_slice_packed(const SerialKernels& kernels, SerialSlice slice, float* packed) {
+  float* const state = slice.state;
+  const int64_t stride = slice.state_stride;
+  if (slice.rows < kWorthPacking) return kernels.slice(slice);
+  for (int64_t i = 0; i < slice.dk; ++i) std::copy_n(state + i * stride, slice.count, packed + i * slice.count);
+  slice.state = packed;
+  slice.state_stride = slice.count;
+  kernels.slice(slice);
+  for (int64_t i = 0; i < slice.dk; ++i) std::copy_n(packed + i * slice.count, slice.count, state + i * stride);
+}
+
+// All heads, rows of one block.
+void serial_block(Queue& queue, const GatedDeltaArgs& args, const SerialKernels& kernels, float* scratch) {
+  const int64_t rows = args.q.extent(0), key_heads = args.q.extent(1), dk = args.q.extent(2);
+  const int64_t value_heads = args.v.extent(1), dv = args.v.extent(2);
+  float *queries = scratch, *keys = queries + rows * key_heads * dk, *decays = keys + rows * key_heads * dk;
+  normalise_rows(queue, args.q, args.k, kernels.normalise, queries, keys);
+  for (int64_t t = 0; t < rows; ++t) kernels.exp(args.g.row<const float>(t), value_heads, decays + t * value_heads);
+
+  const int64_t slices = (dv + kDeltaSlice - 1) / kDeltaSlice;
+  const int64_t grain = ThreadPool::grain_of(rows * dk * std::min(dv, kDeltaSlice) / 4);
+  queue.pool().run(value_heads * slices, grain, [&](int64_t begin, int64_t end, int) {
+    std::vector<float> packed(static_cast<size_t>(rows < kWorthPacking ? 0 : dk * kDeltaSlice));
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t h = item / slices, first = item % slices * kDeltaSlice;
+      const int64_t key_head = key_head_of_arm(args.mapping, h, key_heads, value_heads);
+      serial_slice_packed(kernels,
+                          {.rows = rows,
+                           .dk = dk,
+                           .count = std::min(kDeltaSlice, dv - first),
+                           .state = args.state.row<float>(h) + first,
+                           .state_stride = floats(args.state.stride(1)),
+                           .q = queries + key_head * dk,
+                           .k = keys + key_head * dk,
+                           .key_stride = key_heads * dk,
+                           .v = args.v[0].row<const float>(h) + first,
+                           .v_stride = floats(args.v.stride(0)),
+                           .decay = decays + h,
+                           .decay_stride = value_heads,
+                           .beta = args.beta.row<const float>(0) + h,
+                           .beta_stride = floats(args.beta.stride(0)),
+                           .out = args.out[0].row<float>(h) + first,
+                           .out_stride = floats(args.out.stride(0))},
+                          packed.data());
+    }
+  });
+}
+
+void run(Queue& queue, const GatedDeltaArgs& args, const SerialKernels& kernels) {
+  const int64_t rows = args.q.extent(0), block = std::min(rows, kBlock);
+  const int64_t per_row = 2 * args.q.extent(1) * args.q.extent(2) + args.v.extent(1);
+  std::vector<float> scratch(static_cast<size_t>(block * per_row));
+  for (int64_t first = 0; first < rows; first += block) {
+    const int64_t count = std::min(block, rows - first);
+    GatedDeltaArgs part = args;
+    for (Tensor GatedDeltaArgs::*tensor : {&GatedDeltaArgs::q, &GatedDeltaArgs::k, &GatedDeltaArgs::v,
+                                           &GatedDeltaArgs::g, &GatedDeltaArgs::beta, &GatedDeltaArgs::out})
+      part.*tensor = (args.*tensor).slice(first, count);
+    serial_block(queue, part, kernels, scratch.data());
+  }
+}
+
+}  // namespace
+
+int64_t key_head_of_arm(HeadMapping mapping, int64_t head, int64_t key_heads, int64_t value_heads) {
+  const bool grouped = (mapping == HeadMapping::Grouped) != fault(Fault::WrongHeadMapping);
+  return grouped ? head / (value_heads / key_heads) : head % key_heads;
+}
+
+void normalise_rows(Queue& queue, const Tensor& q, const Tensor& k, void (*normalise)(const NormaliseRow&),
+                    float* queries, float* keys) {
+  const int64_t rows = q.extent(0), heads = q.extent(1), dk = q.extent(2);
+  const float query_scale = 1.0f / std::sqrt(static_cast<float>(dk));
+  queue.pool().run(rows * heads, ThreadPool::grain_of(dk / 2), [&](int64_t begin, int64_t end, int) {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t t = item / heads, h = item % heads;
+      normalise({q[t].row<const float>(h), dk, query_scale, queries + item * dk});
+      normalise({k[t].row<const float>(h), dk, 1.0f, keys + item * dk});
+    }
+  });
+}
+
+void gated_delta_avx2(Queue& queue, const GatedDeltaArgs& args) { run(queue, args, delta_serial_avx2()); }
+void gated_delta_avx512(Queue& queue, const GatedDeltaArgs& args) { run(queue, args, delta_serial_avx512()); }
+
+}  // namespace strata

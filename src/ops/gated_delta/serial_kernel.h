@@ -1,0 +1,97 @@
+// The recurrence, columns in lanes. Included by one file per instruction set.
+//
+// One pass over the state per token: the update of token t, its read and the S'k of token t + 1 meet each element
+// while it is in a register. S'k is taken from the state before its decay and multiplied by the decay as a whole.
+#pragma once
+
+#include "base/fault.h"
+#include "base/simd.h"
+#include "ops/gated_delta/kernels.h"
+#include "ops/gated_delta/normalise_kernel.h"
+
+namespace strata {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kSerialVectors = 4;
+#else
+constexpr int kSerialVectors = 2;  // the sums of more do not fit 16 registers
+#endif
+
+template <int kVectors>
+struct Columns {
+  F32x16 v[kVectors];
+};
+
+// The last vector holds `last` lanes.
+template <int kVectors>
+STRATA_SIMD Columns<kVectors> load_columns(const float* p, int64_t last) {
+  Columns<kVectors> r;
+  for (int c = 0; c < kVectors - 1; ++c) r.v[c] = load16(p + 16 * c);
+  r.v[kVectors - 1] = load_part(p + 16 * (kVectors - 1), last);
+  return r;
+}
+template <int kVectors>
+STRATA_SIMD void store_columns(float* p, const Columns<kVectors>& x, int64_t last) {
+  for (int c = 0; c < kVectors - 1; ++c) store16(p + 16 * c, x.v[c]);
+  store_part(p + 16 * (kVectors - 1), x.v[kVectors - 1], last);
+}
+
+// S'k, i in order.
+template <int kVectors>
+STRATA_SIMD Columns<kVectors> product_with_key(const SerialSlice& a, int64_t last) {
+  Columns<kVectors> kv{};
+  for (int64_t i = 0; i < a.dk; ++i) {
+    const Columns<kVectors> s = load_columns<kVectors>(a.state + i * a.state_stride, last);
+    const F32x16 key = broadcast16(a.k[i]);
+    for (int c = 0; c < kVectors; ++c) kv.v[c] = fma16(key, s.v[c], kv.v[c]);
+  }
+  return kv;
+}
+
+template <int kVectors, bool kNext>
+STRATA_SIMD Columns<kVectors> token(const SerialSlice& a, int64_t t, const Columns<kVectors>& kv, int64_t last) {
+  const F32x16 decay = broadcast16(a.decay[t * a.decay_stride]), beta = broadcast16(a.beta[t * a.beta_stride]);
+  const float *q = a.q + t * a.key_stride, *k = a.k + t * a.key_stride, *next = k + a.key_stride;
+  Columns<kVectors> delta = load_columns<kVectors>(a.v + t * a.v_stride, last), out{}, kv_next{};
+  for (int c = 0; c < kVectors; ++c) delta.v[c] = beta * (delta.v[c] - decay * kv.v[c]);
+  for (int64_t i = 0; i < a.dk; ++i) {
+    Columns<kVectors> s = load_columns<kVectors>(a.state + i * a.state_stride, last);
+    const F32x16 key = broadcast16(k[i]), query = broadcast16(q[i]), after = broadcast16(kNext ? next[i] : 0.0f);
+    for (int c = 0; c < kVectors; ++c) {
+      s.v[c] = fma16(key, delta.v[c], decay * s.v[c]);
+      out.v[c] = fma16(query, s.v[c], out.v[c]);
+      if constexpr (kNext) kv_next.v[c] = fma16(after, s.v[c], kv_next.v[c]);
+    }
+    store_columns<kVectors>(a.state + i * a.state_stride, s, last);
+  }
+  store_columns<kVectors>(a.out + t * a.out_stride, out, last);
+  return kv_next;
+}
+
+template <int kVectors>
+void serial_columns(const SerialSlice& a, int64_t last) {
+  Columns<kVectors> kv = product_with_key<kVectors>(a, last);
+  for (int64_t t = 0; t + 1 < a.rows; ++t) kv = token<kVectors, true>(a, t, kv, last);
+  token<kVectors, false>(a, a.rows - 1, kv, last);
+  if (fault(Fault::WritePastSet)) a.out[(a.rows - 1) * a.out_stride + 16 * (kVectors - 1) + last] = 0;
+}
+
+void serial_slice(const SerialSlice& a) {
+  if (a.rows == 0) return;
+  const auto from = [&](int64_t first) {
+    SerialSlice part = a;
+    part.state += first;
+    part.v += first;
+    part.out += first;
+    return part;
+  };
+  constexpr int64_t kWidth = 16 * kSerialVectors;
+  int64_t c = 0;
+  for (; c + kWidth <= a.count; c += kWidth) serial_columns<kSerialVectors>(from(c), 16);
+  for (; c + 16 <= a.count; c += 16) serial_columns<1>(from(c), 16);
+  if (c < a.count && !fault(Fault::SkipTail)) serial_columns<1>(from(c), a.count - c);
+}
+
+}  // namespace
+}  // namespace strata
