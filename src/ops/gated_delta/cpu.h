@@ -10,6 +10,12 @@ void gated_delta_portable(Queue& queue, const GatedDeltaArgs& args);            
 void gated_delta_gates_portable(Queue& queue, const GatedDeltaGatesArgs& args);  // cpu.cpp
 void gated_delta_avx2(Queue& queue, const GatedDeltaArgs& args);                 // cpu_serial.cpp
 void gated_delta_avx512(Queue& queue, const GatedDeltaArgs& args);               // cpu_serial.cpp
+void gated_delta_wy_portable(Queue& queue, const GatedDeltaArgs& args);          // cpu_chunk.cpp, and all below
+void gated_delta_wy_avx2(Queue& queue, const GatedDeltaArgs& args);
+void gated_delta_wy_avx512(Queue& queue, const GatedDeltaArgs& args);
+void gated_delta_anchored_portable(Queue& queue, const GatedDeltaAnchoredArgs& args);
+void gated_delta_anchored_avx2(Queue& queue, const GatedDeltaAnchoredArgs& args);
+void gated_delta_anchored_avx512(Queue& queue, const GatedDeltaAnchoredArgs& args);
 
 // The key head of a value head.
 int64_t key_head_of_arm(HeadMapping mapping, int64_t head, int64_t key_heads, int64_t value_heads);

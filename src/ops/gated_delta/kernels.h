@@ -39,6 +39,69 @@ struct SerialKernels {
   void (*slice)(const SerialSlice&);
 };
 
+// One row of the open chunk against the rows up to itself: products of one key head.
+struct ChunkProducts {
+  int64_t slot, dk;
+  const float *q, *k;   // [dk], normalised
+  const float* ring_k;  // [dk, 64]
+  int64_t ring_k_stride;
+  float *kk, *qk;  // [64] out: k·k_s and q·k_s for s <= slot, anything behind
+};
+
+// The same row for one value head: products times the decay from row s to this one.
+struct ChunkCoefficients {
+  int64_t slot;
+  const double* prefix;  // [64]: sum of g since the chunk's start or the last row that cleared the state
+  int64_t cleared;       // slot of that row, -1: none
+  const float *kk, *qk;
+  float *kk_decayed, *qk_decayed;  // [64] out
+  float* from_state;               // out: the decay since the chunk's start
+};
+
+// New rows of the open chunk on `count` columns of one head.
+struct ChunkSlice {
+  int64_t first, rows, dk, count;  // slot of the first new row
+  const float* state;              // [dk, count]
+  int64_t state_stride;
+  const float *q, *k;  // [rows, dk], normalised
+  int64_t key_stride;
+  const float* v;  // [rows, count]
+  int64_t v_stride;
+  const float* beta;  // [rows]
+  int64_t beta_stride;
+  const float *kk, *qk, *from_state;  // coefficients of the new rows: [rows, 64] twice, [rows]
+  float* u;                           // [64, count], in and out
+  int64_t u_stride;
+  float* out;  // [rows, count]
+  int64_t out_stride;
+};
+
+// The state behind `rows` rows of the chunk.
+struct ChunkFold {
+  int64_t rows, dk, count;
+  const double* prefix;
+  int64_t cleared;
+  const float* ring_k;
+  int64_t ring_k_stride;
+  const float* u;
+  int64_t u_stride;
+  const float* from;  // [dk, count]
+  int64_t from_stride;
+  float* to;
+  int64_t to_stride;
+};
+
+struct ChunkKernels {
+  void (*normalise)(const NormaliseRow&);
+  void (*products)(const ChunkProducts&);
+  void (*coefficients)(const ChunkCoefficients&);
+  void (*slice)(const ChunkSlice&);
+  void (*fold)(const ChunkFold&);
+};
+
+const ChunkKernels& delta_chunk_portable();
+const ChunkKernels& delta_chunk_avx2();
+const ChunkKernels& delta_chunk_avx512();
 const SerialKernels& delta_serial_avx2();
 const SerialKernels& delta_serial_avx512();
 

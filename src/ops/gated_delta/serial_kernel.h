@@ -4,8 +4,7 @@
 // while it is in a register. S'k is taken from the state before its decay and multiplied by the decay as a whole.
 #pragma once
 
-#include "base/fault.h"
-#include "base/simd.h"
+#include "ops/gated_delta/columns.h"
 #include "ops/gated_delta/kernels.h"
 #include "ops/gated_delta/normalise_kernel.h"
 
@@ -18,25 +17,6 @@ constexpr int kSerialVectors = 4;
 constexpr int kSerialVectors = 2;  // the sums of more do not fit 16 registers
 #endif
 
-template <int kVectors>
-struct Columns {
-  F32x16 v[kVectors];
-};
-
-// The last vector holds `last` lanes.
-template <int kVectors>
-STRATA_SIMD Columns<kVectors> load_columns(const float* p, int64_t last) {
-  Columns<kVectors> r;
-  for (int c = 0; c < kVectors - 1; ++c) r.v[c] = load16(p + 16 * c);
-  r.v[kVectors - 1] = load_part(p + 16 * (kVectors - 1), last);
-  return r;
-}
-template <int kVectors>
-STRATA_SIMD void store_columns(float* p, const Columns<kVectors>& x, int64_t last) {
-  for (int c = 0; c < kVectors - 1; ++c) store16(p + 16 * c, x.v[c]);
-  store_part(p + 16 * (kVectors - 1), x.v[kVectors - 1], last);
-}
-
 // S'k, i in order.
 template <int kVectors>
 STRATA_SIMD Columns<kVectors> product_with_key(const SerialSlice& a, int64_t last) {
@@ -44,7 +24,7 @@ STRATA_SIMD Columns<kVectors> product_with_key(const SerialSlice& a, int64_t las
   for (int64_t i = 0; i < a.dk; ++i) {
     const Columns<kVectors> s = load_columns<kVectors>(a.state + i * a.state_stride, last);
     const F32x16 key = broadcast16(a.k[i]);
-    for (int c = 0; c < kVectors; ++c) kv.v[c] = fma16(key, s.v[c], kv.v[c]);
+    multiply_add(key, s, kv);
   }
   return kv;
 }
@@ -79,18 +59,13 @@ void serial_columns(const SerialSlice& a, int64_t last) {
 
 void serial_slice(const SerialSlice& a) {
   if (a.rows == 0) return;
-  const auto from = [&](int64_t first) {
+  for_columns<kSerialVectors>(a.count, [&](int64_t first, auto vectors, int64_t last) {
     SerialSlice part = a;
     part.state += first;
     part.v += first;
     part.out += first;
-    return part;
-  };
-  constexpr int64_t kWidth = 16 * kSerialVectors;
-  int64_t c = 0;
-  for (; c + kWidth <= a.count; c += kWidth) serial_columns<kSerialVectors>(from(c), 16);
-  for (; c + 16 <= a.count; c += 16) serial_columns<1>(from(c), 16);
-  if (c < a.count && !fault(Fault::SkipTail)) serial_columns<1>(from(c), a.count - c);
+    serial_columns<decltype(vectors)::value>(part, last);
+  });
 }
 
 }  // namespace
