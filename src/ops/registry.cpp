@@ -8,6 +8,7 @@ namespace strata {
 const std::vector<OperatorEvidence>& operator_evidence() {
   static const std::vector<OperatorEvidence> list{
       gated_delta_evidence(),
+      gated_delta_anchored_evidence(),
       gated_delta_gates_evidence(),
       matmul_evidence(),
   };

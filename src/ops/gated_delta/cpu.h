@@ -19,7 +19,7 @@ void gated_delta_anchored_avx512(Queue& queue, const GatedDeltaAnchoredArgs& arg
 
 // The key head of a value head.
 int64_t key_head_of_arm(HeadMapping mapping, int64_t head, int64_t key_heads, int64_t value_heads);
-// L2-normalised rows [rows, key_heads, dk]; queries carry 1/sqrt(dk).
+// L2-normalised rows [key_heads, rows, dk]; queries carry 1/sqrt(dk).
 void normalise_rows(Queue& queue, const Tensor& q, const Tensor& k, void (*normalise)(const NormaliseRow&),
                     float* queries, float* keys);
 

@@ -1,7 +1,7 @@
 // Arms of the chunk form: gated_delta_anchored, and the opt-in arms of gated_delta that start their chunks at the
 // call's first row.
 #include <algorithm>
-#include <vector>
+#include <memory>
 
 #include "ops/gated_delta/cpu.h"
 
@@ -14,19 +14,27 @@ constexpr int64_t kWorthPacking = 16;  // new rows from which a copy of the stat
 
 int64_t floats(int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(float)); }
 
+template <class T>
+using Scratch = std::unique_ptr<T[]>;
+
+template <class T>
+Scratch<T> scratch(size_t count) {
+  return std::make_unique_for_overwrite<T[]>(count);
+}
+
 class ChunkRun {
  public:
   ChunkRun(Queue& queue, const GatedDeltaAnchoredArgs& args, const ChunkKernels& kernels)
       : queue_(queue), args_(args), kernels_(kernels) {
     const auto rows = static_cast<size_t>(std::min(args.q.extent(0), kSlots));
     const auto keys = rows * static_cast<size_t>(key_heads_ * dk_), heads = static_cast<size_t>(value_heads_);
-    queries_.resize(keys);
-    keys_.resize(keys);
-    prefix_.resize(heads * kSlots);
-    cleared_.resize(heads * kSlots);
-    kk_.resize(heads * rows * kSlots);
-    qk_.resize(kk_.size());
-    from_state_.resize(heads * rows);
+    queries_ = scratch<float>(keys);
+    keys_ = scratch<float>(keys);
+    prefix_ = scratch<double>(heads * kSlots);
+    cleared_ = scratch<int64_t>(heads * kSlots);
+    kk_ = scratch<float>(heads * rows * kSlots);
+    qk_ = scratch<float>(heads * rows * kSlots);
+    from_state_ = scratch<float>(heads * rows);
   }
 
   // Rows first .. first + count - 1 of the call, which lie in one chunk from `slot` on.
@@ -44,13 +52,16 @@ class ChunkRun {
   // Normalised rows, the keys also into the ring.
   void keys() {
     normalise_rows(queue_, args_.q.slice(first_, count_), args_.k.slice(first_, count_), kernels_.normalise,
-                   queries_.data(), keys_.data());
+                   queries_.get(), keys_.get());
     queue_.pool().run(key_heads_, ThreadPool::grain_of(count_ * dk_), [&](int64_t begin, int64_t end, int) {
-      for (int64_t h = begin; h < end; ++h)
+      for (int64_t h = begin; h < end; ++h) {
+        const float* rows = &keys_[key_row(h, 0)];
+        const Tensor ring = args_.ring_k[h];
         for (int64_t i = 0; i < dk_; ++i) {
-          float* slots = args_.ring_k[h].row<float>(i) + slot_;
-          for (int64_t t = 0; t < count_; ++t) slots[t] = keys_[static_cast<size_t>((t * key_heads_ + h) * dk_ + i)];
+          float* slots = ring.row<float>(i) + slot_;
+          for (int64_t t = 0; t < count_; ++t) slots[t] = rows[t * dk_ + i];
         }
+      }
     });
   }
 
@@ -79,7 +90,7 @@ class ChunkRun {
       alignas(64) float kk[kSlots], qk[kSlots];
       for (int64_t item = begin; item < end; ++item) {
         const int64_t key_head = item / count_, t = item % count_;
-        const auto row = static_cast<size_t>((t * key_heads_ + key_head) * dk_);
+        const size_t row = key_row(key_head, t);
         const Tensor ring = args_.ring_k[key_head];
         kernels_.products({slot_ + t, dk_, &queries_[row], &keys_[row], ring.f32(), floats(ring.stride(0)), kk, qk});
         for (int64_t h = 0; h < value_heads_; ++h) {
@@ -97,9 +108,9 @@ class ChunkRun {
     const int64_t grain =
         ThreadPool::grain_of((2 * count_ + (fold ? kSlots : 0)) * dk_ * std::min(dv_, kDeltaSlice) / 8);
     queue_.pool().run(value_heads_ * slices, grain, [&](int64_t begin, int64_t end, int) {
-      std::vector<float> packed(static_cast<size_t>(count_ < kWorthPacking ? 0 : dk_ * kDeltaSlice));
+      const auto packed = scratch<float>(static_cast<size_t>(dk_ * kDeltaSlice));
       for (int64_t item = begin; item < end; ++item)
-        slice(item / slices, item % slices * kDeltaSlice, packed.empty() ? nullptr : packed.data(), fold);
+        slice(item / slices, item % slices * kDeltaSlice, count_ < kWorthPacking ? nullptr : packed.get(), fold);
     });
   }
 
@@ -121,9 +132,9 @@ class ChunkRun {
                     .count = width,
                     .state = from,
                     .state_stride = from_stride,
-                    .q = &queries_[static_cast<size_t>(key_head * dk_)],
-                    .k = &keys_[static_cast<size_t>(key_head * dk_)],
-                    .key_stride = key_heads_ * dk_,
+                    .q = &queries_[key_row(key_head, 0)],
+                    .k = &keys_[key_row(key_head, 0)],
+                    .key_stride = dk_,
                     .v = args_.v[first_].row<const float>(h) + column,
                     .v_stride = floats(args_.v.stride(0)),
                     .beta = args_.beta.row<const float>(first_) + h,
@@ -142,6 +153,7 @@ class ChunkRun {
                    u, u_stride, from, from_stride, state, state_stride});
   }
 
+  size_t key_row(int64_t key_head, int64_t t) const { return static_cast<size_t>((key_head * count_ + t) * dk_); }
   static size_t at(int64_t h, int64_t slot) { return static_cast<size_t>(h * kSlots + slot); }
 
   Queue& queue_;
@@ -150,10 +162,10 @@ class ChunkRun {
   const int64_t key_heads_ = args_.q.extent(1), dk_ = args_.q.extent(2);
   const int64_t value_heads_ = args_.v.extent(1), dv_ = args_.v.extent(2);
   int64_t first_ = 0, count_ = 0, slot_ = 0;
-  std::vector<float> queries_, keys_;        // [count, key_heads, dk]
-  std::vector<double> prefix_;               // [value_heads, 64]
-  std::vector<int64_t> cleared_;             // [value_heads, 64]
-  std::vector<float> kk_, qk_, from_state_;  // [value_heads, count, 64] twice, [value_heads, count]
+  Scratch<float> queries_, keys_;        // [key_heads, count, dk]
+  Scratch<double> prefix_;               // [value_heads, 64]
+  Scratch<int64_t> cleared_;             // [value_heads, 64]
+  Scratch<float> kk_, qk_, from_state_;  // [value_heads, count, 64] twice, [value_heads, count]
 };
 
 // fold_rest: the last chunk goes into the state even where it is not full.
@@ -171,13 +183,13 @@ void run(Queue& queue, const GatedDeltaAnchoredArgs& args, const ChunkKernels& k
 void run_wy(Queue& queue, const GatedDeltaArgs& args, const ChunkKernels& kernels) {
   const int64_t key_heads = args.q.extent(1), dk = args.q.extent(2), value_heads = args.v.extent(1);
   const int64_t dv = args.v.extent(2);
-  std::vector<float> ring_k(static_cast<size_t>(key_heads * dk * kSlots)),
-      ring_g(static_cast<size_t>(value_heads * kSlots));
-  std::vector<float> ring_u(static_cast<size_t>(value_heads * kSlots * dv));
+  const auto ring_k = scratch<float>(static_cast<size_t>(key_heads * dk * kSlots));
+  const auto ring_u = scratch<float>(static_cast<size_t>(value_heads * kSlots * dv));
+  const auto ring_g = scratch<float>(static_cast<size_t>(value_heads * kSlots));
   run(queue,
       {args.q, args.k, args.v, args.g, args.beta, args.mapping, 0, args.state,
-       make_f32(ring_k.data(), {key_heads, dk, kSlots}), make_f32(ring_u.data(), {value_heads, kSlots, dv}),
-       make_f32(ring_g.data(), {value_heads, kSlots}), args.out},
+       make_f32(ring_k.get(), {key_heads, dk, kSlots}), make_f32(ring_u.get(), {value_heads, kSlots, dv}),
+       make_f32(ring_g.get(), {value_heads, kSlots}), args.out},
       kernels, true);
 }
 

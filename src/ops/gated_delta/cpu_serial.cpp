@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <memory>
 
 #include "base/fault.h"
 #include "ops/gated_delta/cpu.h"
@@ -36,7 +36,8 @@ void serial_block(Queue& queue, const GatedDeltaArgs& args, const SerialKernels&
   const int64_t slices = (dv + kDeltaSlice - 1) / kDeltaSlice;
   const int64_t grain = ThreadPool::grain_of(rows * dk * std::min(dv, kDeltaSlice) / 4);
   queue.pool().run(value_heads * slices, grain, [&](int64_t begin, int64_t end, int) {
-    std::vector<float> packed(static_cast<size_t>(rows < kWorthPacking ? 0 : dk * kDeltaSlice));
+    const auto packed =
+        std::make_unique_for_overwrite<float[]>(static_cast<size_t>(rows < kWorthPacking ? 0 : dk * kDeltaSlice));
     for (int64_t item = begin; item < end; ++item) {
       const int64_t h = item / slices, first = item % slices * kDeltaSlice;
       const int64_t key_head = key_head_of_arm(args.mapping, h, key_heads, value_heads);
@@ -46,9 +47,9 @@ void serial_block(Queue& queue, const GatedDeltaArgs& args, const SerialKernels&
                            .count = std::min(kDeltaSlice, dv - first),
                            .state = args.state.row<float>(h) + first,
                            .state_stride = floats(args.state.stride(1)),
-                           .q = queries + key_head * dk,
-                           .k = keys + key_head * dk,
-                           .key_stride = key_heads * dk,
+                           .q = queries + key_head * rows * dk,
+                           .k = keys + key_head * rows * dk,
+                           .key_stride = dk,
                            .v = args.v[0].row<const float>(h) + first,
                            .v_stride = floats(args.v.stride(0)),
                            .decay = decays + h,
@@ -57,7 +58,7 @@ void serial_block(Queue& queue, const GatedDeltaArgs& args, const SerialKernels&
                            .beta_stride = floats(args.beta.stride(0)),
                            .out = args.out[0].row<float>(h) + first,
                            .out_stride = floats(args.out.stride(0))},
-                          packed.data());
+                          packed.get());
     }
   });
 }
@@ -65,14 +66,14 @@ void serial_block(Queue& queue, const GatedDeltaArgs& args, const SerialKernels&
 void run(Queue& queue, const GatedDeltaArgs& args, const SerialKernels& kernels) {
   const int64_t rows = args.q.extent(0), block = std::min(rows, kBlock);
   const int64_t per_row = 2 * args.q.extent(1) * args.q.extent(2) + args.v.extent(1);
-  std::vector<float> scratch(static_cast<size_t>(block * per_row));
+  const auto scratch = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(block * per_row));
   for (int64_t first = 0; first < rows; first += block) {
     const int64_t count = std::min(block, rows - first);
     GatedDeltaArgs part = args;
     for (Tensor GatedDeltaArgs::*tensor : {&GatedDeltaArgs::q, &GatedDeltaArgs::k, &GatedDeltaArgs::v,
                                            &GatedDeltaArgs::g, &GatedDeltaArgs::beta, &GatedDeltaArgs::out})
       part.*tensor = (args.*tensor).slice(first, count);
-    serial_block(queue, part, kernels, scratch.data());
+    serial_block(queue, part, kernels, scratch.get());
   }
 }
 
@@ -89,7 +90,7 @@ void normalise_rows(Queue& queue, const Tensor& q, const Tensor& k, void (*norma
   const float query_scale = 1.0f / std::sqrt(static_cast<float>(dk));
   queue.pool().run(rows * heads, ThreadPool::grain_of(dk / 2), [&](int64_t begin, int64_t end, int) {
     for (int64_t item = begin; item < end; ++item) {
-      const int64_t t = item / heads, h = item % heads;
+      const int64_t h = item / rows, t = item % rows;
       normalise({q[t].row<const float>(h), dk, query_scale, queries + item * dk});
       normalise({k[t].row<const float>(h), dk, 1.0f, keys + item * dk});
     }

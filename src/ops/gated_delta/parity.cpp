@@ -57,32 +57,11 @@ ParityCase random_case(const GatedDeltaShape& shape, const std::string& name, co
   return build.build();
 }
 
-// Keys and queries are unit vectors, values and states small integers that differ: every product is exact. A query of
-// 2^40 swamps the eps; 1/sqrt(16) is exact.
 ParityCase coded_case(HeadMapping mapping, uint64_t seed) {
   const GatedDeltaShape shape{70, 2, 6, 16, 35, mapping};
   Random random(seed);
   Builder build("coded, " + label(shape, "clears"), gated_delta, gated_delta_arms());
-  GatedDeltaArgs& args = build.args();
-  fill_problem(
-      build.memory(), args, shape, [](int64_t) { return GateKind::NoDecay; }, 1, random);
-  for (int64_t t = 0; t < shape.rows; ++t) {
-    for (int64_t head = 0; head < shape.key_heads; ++head)
-      for (int64_t i = 0; i < shape.dk; ++i) {
-        args.q[t].row<float>(head)[i] = i == (5 * t + head) % 16 ? 0x1p40f : 0.0f;
-        args.k[t].row<float>(head)[i] = i == (3 * t + 7 * head) % 16 ? 0x1p40f : 0.0f;
-      }
-    for (int64_t h = 0; h < shape.value_heads; ++h) {
-      args.beta.row<float>(t)[h] = 1;
-      if (t == 20 + h) args.g.row<float>(t)[h] = -INFINITY;
-      for (int64_t j = 0; j < shape.dv; ++j)
-        args.v[t].row<float>(h)[j] = static_cast<float>(1 + j + 35 * (h + 6 * t) + 20000);
-    }
-  }
-  float code = 1;
-  for_each_row(args.state, [&](void* row) {
-    for (int64_t j = 0; j < shape.dv; ++j) static_cast<float*>(row)[j] = code++;
-  });
+  code_problem(build.memory(), build.args(), shape, random);
   expect(build, true);
   return build.build();
 }

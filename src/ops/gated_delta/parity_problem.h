@@ -37,6 +37,31 @@ void fill_problem(CaseMemory& memory, Args& args, const GatedDeltaShape& shape,
   args.out = memory.tensor(DType::F32, {shape.rows, shape.value_heads, shape.dv}, {7});
 }
 
+// Keys and queries are unit vectors, values and states small integers that differ, so that every result is exact: a
+// query of 2^40 swamps the eps, and with dk = 16 the factor 1/sqrt(dk) is exact too.
+template <class Args>
+void code_problem(CaseMemory& memory, Args& args, const GatedDeltaShape& shape, Random& random) {
+  fill_problem(
+      memory, args, shape, [](int64_t) { return GateKind::NoDecay; }, 1, random);
+  for (int64_t t = 0; t < shape.rows; ++t) {
+    for (int64_t head = 0; head < shape.key_heads; ++head)
+      for (int64_t i = 0; i < shape.dk; ++i) {
+        args.q[t].template row<float>(head)[i] = i == (5 * t + head) % shape.dk ? 0x1p40f : 0.0f;
+        args.k[t].template row<float>(head)[i] = i == (3 * t + 7 * head) % shape.dk ? 0x1p40f : 0.0f;
+      }
+    for (int64_t h = 0; h < shape.value_heads; ++h) {
+      args.beta.template row<float>(t)[h] = 1;
+      if (t == 20 + h) args.g.template row<float>(t)[h] = -INFINITY;
+      for (int64_t j = 0; j < shape.dv; ++j)
+        args.v[t].template row<float>(h)[j] = static_cast<float>(20000 + j + shape.dv * (h + shape.value_heads * t));
+    }
+  }
+  float code = 1;
+  for_each_row(args.state, [&](void* row) {
+    for (int64_t j = 0; j < shape.dv; ++j) static_cast<float*>(row)[j] = code++;
+  });
+}
+
 // Every head had something to compute; a single row with beta 0 may give zeros.
 template <class Args>
 void expect_every_head(const Args& args, const std::vector<double>& out) {
