@@ -21,7 +21,7 @@ Args rows_of(const Args& args, int64_t first, int64_t count) {
 // The rows of the open chunk before the call.
 void fill_ring(CaseMemory& memory, Args& args, const GatedDeltaShape& shape, const Gates& gates, float magnitude,
                Random& random) {
-  args.ring_k = memory.tensor(DType::F32, {shape.key_heads, shape.dk, kDeltaChunk}, {2, 1});
+  args.ring_k = memory.tensor(DType::F32, {shape.key_heads, kDeltaChunk, shape.dk}, {2, 1});
   args.ring_u = memory.tensor(DType::F32, {shape.value_heads, kDeltaChunk, shape.dv}, {1, 3});
   args.ring_g = memory.tensor(DType::F32, {shape.value_heads, kDeltaChunk}, {1});
   std::vector<double> key(static_cast<size_t>(shape.dk));
@@ -33,7 +33,7 @@ void fill_ring(CaseMemory& memory, Args& args, const GatedDeltaShape& shape, con
         sum += x * x;
       }
       for (int64_t i = 0; i < shape.dk; ++i)
-        args.ring_k[head].row<float>(i)[slot] =
+        args.ring_k[head].row<float>(slot)[i] =
             static_cast<float>(key[static_cast<size_t>(i)] * (1 - 1e-6) / std::sqrt(sum));
     }
     for (int64_t h = 0; h < shape.value_heads; ++h) {
@@ -119,12 +119,12 @@ void expect(Builder& build, bool exact) {
   build.input("g", &Args::g);
   build.input("beta", &Args::beta);
   build.input("state", &Args::state);
-  const int64_t dv = args.v.extent(2);
+  const int64_t dk = args.q.extent(2), dv = args.v.extent(2);
   build.output("out", &Args::out, std::move(out), std::move(out_bound));
   build.output("state", &Args::state, std::move(state), std::move(state_bound));
   build.restored(&Args::state);
   ring_output(build, "ring_k", &Args::ring_k, std::move(ring_k), std::move(k_bound),
-              [](int64_t i) { return i % kDeltaChunk; });
+              [dk](int64_t i) { return i / dk % kDeltaChunk; });
   ring_output(build, "ring_u", &Args::ring_u, std::move(ring_u), std::move(u_bound),
               [dv](int64_t i) { return i / dv % kDeltaChunk; });
   std::vector<double> gates = gates_after(args), no_error(gates.size());
@@ -160,7 +160,7 @@ ParityCase coded_case(int64_t first, HeadMapping mapping, uint64_t seed) {
   for (int64_t slot = 0; slot < first % kDeltaChunk; ++slot) {
     for (int64_t head = 0; head < shape.key_heads; ++head)
       for (int64_t i = 0; i < shape.dk; ++i)
-        args.ring_k[head].row<float>(i)[slot] = i == (slot + head) % shape.dk ? 1.0f : 0.0f;
+        args.ring_k[head].row<float>(slot)[i] = i == (slot + head) % shape.dk ? 1.0f : 0.0f;
     for (int64_t h = 0; h < shape.value_heads; ++h)
       for (int64_t j = 0; j < shape.dv; ++j)
         args.ring_u[h].row<float>(slot)[j] = static_cast<float>(3 + j + 7 * h + 11 * slot);

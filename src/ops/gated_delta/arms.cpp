@@ -49,7 +49,7 @@ void gated_delta_anchored(Queue& queue, const GatedDeltaAnchoredArgs& args) {
   check_common(kOp, args);
   const int64_t key_heads = args.q.extent(1), dk = args.q.extent(2);
   const int64_t value_heads = args.v.extent(1), dv = args.v.extent(2);
-  check_tensor(kOp, "ring_k", args.ring_k, DType::F32, {key_heads, dk, kDeltaChunk});
+  check_tensor(kOp, "ring_k", args.ring_k, DType::F32, {key_heads, kDeltaChunk, dk});
   check_tensor(kOp, "ring_u", args.ring_u, DType::F32, {value_heads, kDeltaChunk, dv});
   check_tensor(kOp, "ring_g", args.ring_g, DType::F32, {value_heads, kDeltaChunk});
   if (args.first < 0) argument_error(kOp, "first is " + std::to_string(args.first));

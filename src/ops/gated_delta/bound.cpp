@@ -144,7 +144,7 @@ void gated_delta_anchored_bound(const GatedDeltaAnchoredArgs& args, const GatedD
     read_state(args.state, h, bound.state());
     bound.anchor();
     for (int64_t slot = 0; slot < args.first % kDeltaChunk; ++slot) {
-      for (int64_t i = 0; i < dk; ++i) key[static_cast<size_t>(i)] = element(args.ring_k, key_head, i, slot);
+      for (int64_t i = 0; i < dk; ++i) key[static_cast<size_t>(i)] = element(args.ring_k, key_head, slot, i);
       for (int64_t j = 0; j < dv; ++j) delta[static_cast<size_t>(j)] = element(args.ring_u, h, slot, j);
       bound.replay(std::exp(element(args.ring_g, h, slot)), key, delta);
     }
@@ -153,7 +153,7 @@ void gated_delta_anchored_bound(const GatedDeltaAnchoredArgs& args, const GatedD
       const DeltaToken token = delta_token(args, t, h);
       bound.step(token, bounds.out + (t * heads + h) * dv, bounds.ring_u + (h * kDeltaChunk + slot) * dv);
       for (int64_t i = 0; i < dk; ++i)
-        bounds.ring_k[(key_head * dk + i) * kDeltaChunk + slot] =
+        bounds.ring_k[(key_head * kDeltaChunk + slot) * dk + i] =
             bound.key() * std::fabs(token.k[static_cast<size_t>(i)]) + kLeast;
       if (slot < kDeltaChunk - 1) continue;
       for (int64_t i = 0; i < dk * dv; ++i) bounds.state[h * dk * dv + i] = bound.error(static_cast<size_t>(i % dv));

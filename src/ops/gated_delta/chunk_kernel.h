@@ -13,33 +13,36 @@ namespace {
 
 constexpr int64_t kSlots = 64;
 #if defined(__AVX512F__)
-constexpr int kTileRows = 3, kTileVectors = 4, kFoldKeys = 6;
+constexpr int kTileRows = 3, kTileVectors = 4, kSingleVectors = 8, kFoldKeys = 6;
 #elif defined(__AVX2__)
-constexpr int kTileRows = 3, kTileVectors = 1, kFoldKeys = 6;
+constexpr int kTileRows = 3, kTileVectors = 1, kSingleVectors = 2, kFoldKeys = 6;
 #else
-constexpr int kTileRows = 2, kTileVectors = 1, kFoldKeys = 2;
+constexpr int kTileRows = 2, kTileVectors = 1, kSingleVectors = 2, kFoldKeys = 2;
 #endif
 
-// kParts times 16 slots; the sums over the keys run in order.
-template <int kParts>
-STRATA_SIMD void products_of(const ChunkProducts& a) {
-  Columns<kParts> kk{}, qk{};
-  for (int64_t i = 0; i < a.dk; ++i) {
-    const Columns<kParts> keys = load_columns<kParts>(a.ring_k + i * a.ring_k_stride, 16);
-    multiply_add(broadcast16(a.k[i]), keys, kk);
-    multiply_add(broadcast16(a.q[i]), keys, qk);
+// k·k_s and q·k_s for kRows rows s of the ring.
+template <int kRows>
+STRATA_SIMD void products_of(const ChunkProducts& a, int64_t s) {
+  F32x16 kk[kRows] = {}, qk[kRows] = {};
+  const float* k = a.k + a.slot * a.key_stride;
+  for_lanes(a.dk, [&](int64_t i, int64_t lanes) {
+    const F32x16 key = load_part(k + i, lanes), query = load_part(a.q + i, lanes);
+    for (int r = 0; r < kRows; ++r) {
+      const F32x16 other = load_part(a.k + (s + r) * a.key_stride + i, lanes);
+      kk[r] = fma16(key, other, kk[r]);
+      qk[r] = fma16(query, other, qk[r]);
+    }
+  });
+  for (int r = 0; r < kRows; ++r) {
+    a.kk[s + r] = sum16(kk[r]);
+    a.qk[s + r] = sum16(qk[r]);
   }
-  store_columns<kParts>(a.kk, kk, 16);
-  store_columns<kParts>(a.qk, qk, 16);
 }
 
 void chunk_products(const ChunkProducts& a) {
-  switch (a.slot / 16) {
-    case 0: return products_of<1>(a);
-    case 1: return products_of<2>(a);
-    case 2: return products_of<3>(a);
-    default: return products_of<4>(a);
-  }
+  int64_t s = 0;
+  for (; s + 4 <= a.slot + 1; s += 4) products_of<4>(a, s);
+  for (; s <= a.slot; ++s) products_of<1>(a, s);
 }
 
 // e^(to - prefix[s]) for s < slots in whole vectors, 0 before the row that cleared the state. A difference has two f32
@@ -93,12 +96,12 @@ void chunk_coefficients(const ChunkCoefficients& a) {
 template <int kRows, int kVectors>
 STRATA_SIMD void chunk_tile(const ChunkSlice& a, int64_t t, int64_t last) {
   Columns<kVectors> kv[kRows] = {}, out[kRows] = {};
-  const float *k = a.k + t * a.key_stride, *q = a.q + t * a.key_stride;
+  const float *k = a.k + t * a.key_stride, *q = a.q + t * a.query_stride;
   for (int64_t i = 0; i < a.dk; ++i) {
     const Columns<kVectors> s = load_columns<kVectors>(a.state + i * a.state_stride, last);
     for (int r = 0; r < kRows; ++r) {
       multiply_add(broadcast16(k[r * a.key_stride + i]), s, kv[r]);
-      multiply_add(broadcast16(q[r * a.key_stride + i]), s, out[r]);
+      multiply_add(broadcast16(q[r * a.query_stride + i]), s, out[r]);
     }
   }
   for (int r = 0; r < kRows; ++r) {
@@ -141,33 +144,44 @@ void chunk_columns(const ChunkSlice& a, int64_t last) {
 }
 
 void chunk_slice(const ChunkSlice& a) {
-  for_columns<kTileVectors>(a.count, [&](int64_t first, auto vectors, int64_t last) {
+  const auto columns = [&](int64_t first, auto vectors, int64_t last) {
     ChunkSlice part = a;
     part.state += first;
     part.v += first;
     part.u += first;
     part.out += first;
     chunk_columns<decltype(vectors)::value>(part, last);
-  });
+  };
+  // A single row streams the state from memory: longer runs of it.
+  a.rows == 1 ? for_columns<kSingleVectors>(a.count, columns) : for_columns<kTileVectors>(a.count, columns);
 }
 
-// Keys i .. i + kKeys - 1 of the state: keep · S + sum over s of weight_s k_s u_s.
+// Keys i .. i + kKeys - 1 of the state: keep · S + sum over s of k_s w_s, w [rows, 16 kVectors].
 template <int kKeys, int kVectors>
-STRATA_SIMD void fold_tile(const ChunkFold& a, int64_t i, float keep, const float* weight, int64_t last) {
-  alignas(64) float factor[kKeys][kSlots];
-  for (int r = 0; r < kKeys; ++r)
-    for (int64_t s = 0; s < a.rows; s += 16)
-      store16(factor[r] + s, load16(weight + s) * load16(a.ring_k + (i + r) * a.ring_k_stride + s));
+STRATA_SIMD void fold_tile(const ChunkFold& a, int64_t i, float keep, const float* w, int64_t last) {
   Columns<kVectors> sum[kKeys];
   for (int r = 0; r < kKeys; ++r) {
     sum[r] = load_columns<kVectors>(a.from + (i + r) * a.from_stride, last);
     for (int c = 0; c < kVectors; ++c) sum[r].v[c] = broadcast16(keep) * sum[r].v[c];
   }
   for (int64_t s = 0; s < a.rows; ++s) {
-    const Columns<kVectors> u = load_columns<kVectors>(a.u + s * a.u_stride, last);
-    for (int r = 0; r < kKeys; ++r) multiply_add(broadcast16(factor[r][s]), u, sum[r]);
+    const Columns<kVectors> row = load_columns<kVectors>(w + s * 16 * kVectors, 16);
+    for (int r = 0; r < kKeys; ++r) multiply_add(broadcast16(a.k[s * a.key_stride + i + r]), row, sum[r]);
   }
   for (int r = 0; r < kKeys; ++r) store_columns<kVectors>(a.to + (i + r) * a.to_stride, sum[r], last);
+}
+
+template <int kVectors>
+void fold_columns(const ChunkFold& a, float keep, const float* weight, int64_t last) {
+  alignas(64) float w[kSlots * 16 * kVectors];
+  for (int64_t s = 0; s < a.rows; ++s) {
+    Columns<kVectors> row = load_columns<kVectors>(a.u + s * a.u_stride, last);
+    for (int c = 0; c < kVectors; ++c) row.v[c] = broadcast16(weight[s]) * row.v[c];
+    store_columns<kVectors>(w + s * 16 * kVectors, row, 16);
+  }
+  int64_t i = 0;
+  for (; i + kFoldKeys <= a.dk; i += kFoldKeys) fold_tile<kFoldKeys, kVectors>(a, i, keep, w, last);
+  for (; i < a.dk; ++i) fold_tile<1, kVectors>(a, i, keep, w, last);
 }
 
 void chunk_fold(const ChunkFold& a) {
@@ -176,14 +190,11 @@ void chunk_fold(const ChunkFold& a) {
   decays_to(a.prefix[end], a.prefix, a.cleared, a.rows, weight);
   const float keep = decay_since_start(a.prefix[end], a.cleared);
   for_columns<kTileVectors>(a.count, [&](int64_t first, auto vectors, int64_t last) {
-    constexpr int kVectors = decltype(vectors)::value;
     ChunkFold part = a;
     part.u += first;
     part.from += first;
     part.to += first;
-    int64_t i = 0;
-    for (; i + kFoldKeys <= a.dk; i += kFoldKeys) fold_tile<kFoldKeys, kVectors>(part, i, keep, weight, last);
-    for (; i < a.dk; ++i) fold_tile<1, kVectors>(part, i, keep, weight, last);
+    fold_columns<decltype(vectors)::value>(part, keep, weight, last);
   });
 }
 

@@ -19,8 +19,9 @@ void gated_delta_anchored_avx512(Queue& queue, const GatedDeltaAnchoredArgs& arg
 
 // The key head of a value head.
 int64_t key_head_of_arm(HeadMapping mapping, int64_t head, int64_t key_heads, int64_t value_heads);
-// L2-normalised rows [key_heads, rows, dk]; queries carry 1/sqrt(dk).
-void normalise_rows(Queue& queue, const Tensor& q, const Tensor& k, void (*normalise)(const NormaliseRow&),
-                    float* queries, float* keys);
+// L2-normalised rows: out[h · head_stride + t · row_stride] from x [rows, heads, dk], times factor.
+void normalise_rows(Queue& queue, const Tensor& x, float factor, void (*normalise)(const NormaliseRow&), float* out,
+                    int64_t head_stride, int64_t row_stride);
+float query_factor(int64_t dk);  // 1/sqrt(dk)
 
 }  // namespace strata

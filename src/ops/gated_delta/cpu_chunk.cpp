@@ -10,7 +10,6 @@ namespace {
 
 constexpr int64_t kSlots = kDeltaChunk;
 constexpr float kClears = -87.33654f;  // e^g counts as 0 below, as in exp_f32
-constexpr int64_t kWorthPacking = 16;  // new rows from which a copy of the state slice pays
 
 int64_t floats(int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(float)); }
 
@@ -27,9 +26,8 @@ class ChunkRun {
   ChunkRun(Queue& queue, const GatedDeltaAnchoredArgs& args, const ChunkKernels& kernels)
       : queue_(queue), args_(args), kernels_(kernels) {
     const auto rows = static_cast<size_t>(std::min(args.q.extent(0), kSlots));
-    const auto keys = rows * static_cast<size_t>(key_heads_ * dk_), heads = static_cast<size_t>(value_heads_);
-    queries_ = scratch<float>(keys);
-    keys_ = scratch<float>(keys);
+    const auto heads = static_cast<size_t>(value_heads_);
+    queries_ = scratch<float>(rows * static_cast<size_t>(key_heads_ * dk_));
     prefix_ = scratch<double>(heads * kSlots);
     cleared_ = scratch<int64_t>(heads * kSlots);
     kk_ = scratch<float>(heads * rows * kSlots);
@@ -49,20 +47,12 @@ class ChunkRun {
   }
 
  private:
-  // Normalised rows, the keys also into the ring.
+  // Normalised rows, the keys straight into the ring.
   void keys() {
-    normalise_rows(queue_, args_.q.slice(first_, count_), args_.k.slice(first_, count_), kernels_.normalise,
-                   queries_.get(), keys_.get());
-    queue_.pool().run(key_heads_, ThreadPool::grain_of(count_ * dk_), [&](int64_t begin, int64_t end, int) {
-      for (int64_t h = begin; h < end; ++h) {
-        const float* rows = &keys_[key_row(h, 0)];
-        const Tensor ring = args_.ring_k[h];
-        for (int64_t i = 0; i < dk_; ++i) {
-          float* slots = ring.row<float>(i) + slot_;
-          for (int64_t t = 0; t < count_; ++t) slots[t] = rows[t * dk_ + i];
-        }
-      }
-    });
+    normalise_rows(queue_, args_.q.slice(first_, count_), query_factor(dk_), kernels_.normalise, queries_.get(),
+                   count_ * dk_, dk_);
+    normalise_rows(queue_, args_.k.slice(first_, count_), 1, kernels_.normalise,
+                   args_.ring_k.f32() + slot_ * key_stride_, floats(args_.ring_k.stride(0)), key_stride_);
   }
 
   // Log decays into the ring, and their prefix from the chunk's start. A row that clears the state restarts it: a
@@ -90,9 +80,7 @@ class ChunkRun {
       alignas(64) float kk[kSlots], qk[kSlots];
       for (int64_t item = begin; item < end; ++item) {
         const int64_t key_head = item / count_, t = item % count_;
-        const size_t row = key_row(key_head, t);
-        const Tensor ring = args_.ring_k[key_head];
-        kernels_.products({slot_ + t, dk_, &queries_[row], &keys_[row], ring.f32(), floats(ring.stride(0)), kk, qk});
+        kernels_.products({slot_ + t, dk_, query(key_head, t), args_.ring_k.row<float>(key_head), key_stride_, kk, qk});
         for (int64_t h = 0; h < value_heads_; ++h) {
           if (key_head_of_arm(args_.mapping, h, key_heads_, value_heads_) != key_head) continue;
           const auto own = static_cast<size_t>(h * count_ + t);
@@ -104,21 +92,21 @@ class ChunkRun {
   }
 
   void columns(bool fold) {
-    const int64_t slices = (dv_ + kDeltaSlice - 1) / kDeltaSlice;
-    const int64_t grain =
-        ThreadPool::grain_of((2 * count_ + (fold ? kSlots : 0)) * dk_ * std::min(dv_, kDeltaSlice) / 8);
+    const int64_t width = count_ < kDeltaManyRows ? kDeltaWideSlice : kDeltaSlice, slices = (dv_ + width - 1) / width;
+    const int64_t grain = ThreadPool::grain_of((2 * count_ + (fold ? kSlots : 0)) * dk_ * std::min(dv_, width) / 8);
     queue_.pool().run(value_heads_ * slices, grain, [&](int64_t begin, int64_t end, int) {
-      const auto packed = scratch<float>(static_cast<size_t>(dk_ * kDeltaSlice));
+      const auto packed = scratch<float>(static_cast<size_t>(dk_ * width));
       for (int64_t item = begin; item < end; ++item)
-        slice(item / slices, item % slices * kDeltaSlice, count_ < kWorthPacking ? nullptr : packed.get(), fold);
+        slice(item / slices, item % slices * width, width, count_ < kDeltaManyRows ? nullptr : packed.get(), fold);
     });
   }
 
   // Columns of a slice side by side: in the state they are dv floats apart and would share few cache sets.
-  void slice(int64_t h, int64_t column, float* packed, bool fold) {
-    const int64_t width = std::min(kDeltaSlice, dv_ - column), state_stride = floats(args_.state.stride(1));
+  void slice(int64_t h, int64_t column, int64_t most, float* packed, bool fold) {
+    const int64_t width = std::min(most, dv_ - column), state_stride = floats(args_.state.stride(1));
     const int64_t key_head = key_head_of_arm(args_.mapping, h, key_heads_, value_heads_);
     float* const state = args_.state.row<float>(h) + column;
+    const float* const ring_k = args_.ring_k.row<float>(key_head);
     float* const u = args_.ring_u.row<float>(h) + column;
     const int64_t u_stride = floats(args_.ring_u.stride(1));
     if (packed != nullptr)
@@ -132,9 +120,10 @@ class ChunkRun {
                     .count = width,
                     .state = from,
                     .state_stride = from_stride,
-                    .q = &queries_[key_row(key_head, 0)],
-                    .k = &keys_[key_row(key_head, 0)],
-                    .key_stride = dk_,
+                    .q = query(key_head, 0),
+                    .k = ring_k + slot_ * key_stride_,
+                    .query_stride = dk_,
+                    .key_stride = key_stride_,
                     .v = args_.v[first_].row<const float>(h) + column,
                     .v_stride = floats(args_.v.stride(0)),
                     .beta = args_.beta.row<const float>(first_) + h,
@@ -147,13 +136,12 @@ class ChunkRun {
                     .out = args_.out[first_].row<float>(h) + column,
                     .out_stride = floats(args_.out.stride(0))});
     if (!fold) return;
-    const Tensor ring = args_.ring_k[key_head];
     const int64_t rows = slot_ + count_;
-    kernels_.fold({rows, dk_, width, &prefix_[at(h, 0)], cleared_[at(h, rows - 1)], ring.f32(), floats(ring.stride(0)),
-                   u, u_stride, from, from_stride, state, state_stride});
+    kernels_.fold({rows, dk_, width, &prefix_[at(h, 0)], cleared_[at(h, rows - 1)], ring_k, key_stride_, u, u_stride,
+                   from, from_stride, state, state_stride});
   }
 
-  size_t key_row(int64_t key_head, int64_t t) const { return static_cast<size_t>((key_head * count_ + t) * dk_); }
+  float* query(int64_t key_head, int64_t t) const { return queries_.get() + (key_head * count_ + t) * dk_; }
   static size_t at(int64_t h, int64_t slot) { return static_cast<size_t>(h * kSlots + slot); }
 
   Queue& queue_;
@@ -161,8 +149,9 @@ class ChunkRun {
   const ChunkKernels& kernels_;
   const int64_t key_heads_ = args_.q.extent(1), dk_ = args_.q.extent(2);
   const int64_t value_heads_ = args_.v.extent(1), dv_ = args_.v.extent(2);
+  const int64_t key_stride_ = floats(args_.ring_k.stride(1));
   int64_t first_ = 0, count_ = 0, slot_ = 0;
-  Scratch<float> queries_, keys_;        // [key_heads, count, dk]
+  Scratch<float> queries_;               // [key_heads, count, dk]
   Scratch<double> prefix_;               // [value_heads, 64]
   Scratch<int64_t> cleared_;             // [value_heads, 64]
   Scratch<float> kk_, qk_, from_state_;  // [value_heads, count, 64] twice, [value_heads, count]
@@ -188,7 +177,7 @@ void run_wy(Queue& queue, const GatedDeltaArgs& args, const ChunkKernels& kernel
   const auto ring_g = scratch<float>(static_cast<size_t>(value_heads * kSlots));
   run(queue,
       {args.q, args.k, args.v, args.g, args.beta, args.mapping, 0, args.state,
-       make_f32(ring_k.get(), {key_heads, dk, kSlots}), make_f32(ring_u.get(), {value_heads, kSlots, dv}),
+       make_f32(ring_k.get(), {key_heads, kSlots, dk}), make_f32(ring_u.get(), {value_heads, kSlots, dv}),
        make_f32(ring_g.get(), {value_heads, kSlots}), args.out},
       kernels, true);
 }

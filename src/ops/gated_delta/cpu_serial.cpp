@@ -8,8 +8,7 @@
 namespace strata {
 namespace {
 
-constexpr int64_t kBlock = 256;        // rows normalised at a time: what they need stays in the second-level cache
-constexpr int64_t kWorthPacking = 16;  // rows from which the copies of a state slice pay
+constexpr int64_t kBlock = 256;  // rows normalised at a time
 
 int64_t floats(int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(float)); }
 
@@ -17,7 +16,7 @@ int64_t floats(int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(float
 void serial_slice_packed(const SerialKernels& kernels, SerialSlice slice, float* packed) {
   float* const state = slice.state;
   const int64_t stride = slice.state_stride;
-  if (slice.rows < kWorthPacking) return kernels.slice(slice);
+  if (slice.rows < kDeltaManyRows) return kernels.slice(slice);
   for (int64_t i = 0; i < slice.dk; ++i) std::copy_n(state + i * stride, slice.count, packed + i * slice.count);
   slice.state = packed;
   slice.state_stride = slice.count;
@@ -30,21 +29,22 @@ void serial_block(Queue& queue, const GatedDeltaArgs& args, const SerialKernels&
   const int64_t rows = args.q.extent(0), key_heads = args.q.extent(1), dk = args.q.extent(2);
   const int64_t value_heads = args.v.extent(1), dv = args.v.extent(2);
   float *queries = scratch, *keys = queries + rows * key_heads * dk, *decays = keys + rows * key_heads * dk;
-  normalise_rows(queue, args.q, args.k, kernels.normalise, queries, keys);
+  normalise_rows(queue, args.q, query_factor(dk), kernels.normalise, queries, rows * dk, dk);
+  normalise_rows(queue, args.k, 1, kernels.normalise, keys, rows * dk, dk);
   for (int64_t t = 0; t < rows; ++t) kernels.exp(args.g.row<const float>(t), value_heads, decays + t * value_heads);
 
-  const int64_t slices = (dv + kDeltaSlice - 1) / kDeltaSlice;
-  const int64_t grain = ThreadPool::grain_of(rows * dk * std::min(dv, kDeltaSlice) / 4);
+  const int64_t width = rows < kDeltaManyRows ? kDeltaWideSlice : kDeltaSlice, slices = (dv + width - 1) / width;
+  const int64_t grain = ThreadPool::grain_of(rows * dk * std::min(dv, width) / 4);
   queue.pool().run(value_heads * slices, grain, [&](int64_t begin, int64_t end, int) {
     const auto packed =
-        std::make_unique_for_overwrite<float[]>(static_cast<size_t>(rows < kWorthPacking ? 0 : dk * kDeltaSlice));
+        std::make_unique_for_overwrite<float[]>(static_cast<size_t>(rows < kDeltaManyRows ? 0 : dk * width));
     for (int64_t item = begin; item < end; ++item) {
-      const int64_t h = item / slices, first = item % slices * kDeltaSlice;
+      const int64_t h = item / slices, first = item % slices * width;
       const int64_t key_head = key_head_of_arm(args.mapping, h, key_heads, value_heads);
       serial_slice_packed(kernels,
                           {.rows = rows,
                            .dk = dk,
-                           .count = std::min(kDeltaSlice, dv - first),
+                           .count = std::min(width, dv - first),
                            .state = args.state.row<float>(h) + first,
                            .state_stride = floats(args.state.stride(1)),
                            .q = queries + key_head * rows * dk,
@@ -84,15 +84,15 @@ int64_t key_head_of_arm(HeadMapping mapping, int64_t head, int64_t key_heads, in
   return grouped ? head / (value_heads / key_heads) : head % key_heads;
 }
 
-void normalise_rows(Queue& queue, const Tensor& q, const Tensor& k, void (*normalise)(const NormaliseRow&),
-                    float* queries, float* keys) {
-  const int64_t rows = q.extent(0), heads = q.extent(1), dk = q.extent(2);
-  const float query_scale = 1.0f / std::sqrt(static_cast<float>(dk));
-  queue.pool().run(rows * heads, ThreadPool::grain_of(dk / 2), [&](int64_t begin, int64_t end, int) {
+float query_factor(int64_t dk) { return 1.0f / std::sqrt(static_cast<float>(dk)); }
+
+void normalise_rows(Queue& queue, const Tensor& x, float factor, void (*normalise)(const NormaliseRow&), float* out,
+                    int64_t head_stride, int64_t row_stride) {
+  const int64_t rows = x.extent(0), heads = x.extent(1), dk = x.extent(2);
+  queue.pool().run(rows * heads, ThreadPool::grain_of(dk / 4), [&](int64_t begin, int64_t end, int) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t h = item / rows, t = item % rows;
-      normalise({q[t].row<const float>(h), dk, query_scale, queries + item * dk});
-      normalise({k[t].row<const float>(h), dk, 1.0f, keys + item * dk});
+      normalise({x[t].row<const float>(h), dk, factor, out + h * head_stride + t * row_stride});
     }
   });
 }

@@ -44,7 +44,7 @@ struct GatedDeltaAnchoredArgs {
   HeadMapping mapping = HeadMapping::Grouped;
   int64_t first = 0;  // position of the first row in its sequence; slots below first mod kDeltaChunk are given
   Tensor state;       // f32 [value_heads, dk, dv], in and out: after the last multiple of kDeltaChunk rows
-  Tensor ring_k;      // f32 [key_heads, dk, kDeltaChunk], in and out: normalised keys
+  Tensor ring_k;      // f32 [key_heads, kDeltaChunk, dk], in and out: normalised keys
   Tensor ring_u;      // f32 [value_heads, kDeltaChunk, dv], in and out: the corrections d of the recurrence
   Tensor ring_g;      // f32 [value_heads, kDeltaChunk], in and out: log decays
   Tensor out;         // f32 [rows, value_heads, dv]

@@ -6,7 +6,10 @@
 
 namespace strata {
 
-inline constexpr int64_t kDeltaSlice = 64;  // columns of a state are independent: a slice is the unit of work
+// Columns of a state are independent: a slice of them is the unit of work. Narrow ones fit the first-level cache, where
+// many rows meet them again and again; few rows stream the state from memory, which likes long runs.
+inline constexpr int64_t kDeltaSlice = 64, kDeltaWideSlice = 128;
+inline constexpr int64_t kDeltaManyRows = 16;  // narrow slices, copied side by side, from here on
 
 // x / sqrt(sum x² + 1e-6) · factor
 struct NormaliseRow {
@@ -42,10 +45,10 @@ struct SerialKernels {
 // One row of the open chunk against the rows up to itself: products of one key head.
 struct ChunkProducts {
   int64_t slot, dk;
-  const float *q, *k;   // [dk], normalised
-  const float* ring_k;  // [dk, 64]
-  int64_t ring_k_stride;
-  float *kk, *qk;  // [64] out: k·k_s and q·k_s for s <= slot, anything behind
+  const float* q;  // [dk], normalised
+  const float* k;  // [64, dk]: the ring, this row's key in it
+  int64_t key_stride;
+  float *kk, *qk;  // [64] out: k·k_s and q·k_s for s <= slot
 };
 
 // The same row for one value head: products times the decay from row s to this one.
@@ -64,7 +67,7 @@ struct ChunkSlice {
   const float* state;              // [dk, count]
   int64_t state_stride;
   const float *q, *k;  // [rows, dk], normalised
-  int64_t key_stride;
+  int64_t query_stride, key_stride;
   const float* v;  // [rows, count]
   int64_t v_stride;
   const float* beta;  // [rows]
@@ -81,9 +84,9 @@ struct ChunkFold {
   int64_t rows, dk, count;
   const double* prefix;
   int64_t cleared;
-  const float* ring_k;
-  int64_t ring_k_stride;
-  const float* u;
+  const float* k;  // [rows, dk]
+  int64_t key_stride;
+  const float* u;  // [rows, count]
   int64_t u_stride;
   const float* from;  // [dk, count]
   int64_t from_stride;

@@ -32,7 +32,7 @@ void replay_ring(const GatedDeltaAnchoredArgs& args, int64_t head, double* s) {
     for (int64_t i = 0; i < dk; ++i)
       for (int64_t j = 0; j < dv; ++j)
         s[i * dv + j] =
-            decay * s[i * dv + j] + element(args.ring_k, key_head, i, slot) * element(args.ring_u, head, slot, j);
+            decay * s[i * dv + j] + element(args.ring_k, key_head, slot, i) * element(args.ring_u, head, slot, j);
   }
 }
 
@@ -62,7 +62,7 @@ void gated_delta_anchored_oracle(const GatedDeltaAnchoredArgs& args, const Gated
       const DeltaToken token = delta_token(args, t, h);
       step(token, s.data(), values.ring_u + (h * kDeltaChunk + slot) * dv, values.out + (t * heads + h) * dv);
       for (int64_t i = 0; i < dk; ++i)
-        values.ring_k[(key_head * dk + i) * kDeltaChunk + slot] = token.k[static_cast<size_t>(i)];
+        values.ring_k[(key_head * kDeltaChunk + slot) * dk + i] = token.k[static_cast<size_t>(i)];
       if (slot == kDeltaChunk - 1) std::copy_n(s.data(), dk * dv, stored);
     }
   }

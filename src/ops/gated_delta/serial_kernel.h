@@ -12,9 +12,9 @@ namespace strata {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kSerialVectors = 4;
+constexpr int kSerialVectors = 4, kSingleVectors = 8;
 #else
-constexpr int kSerialVectors = 2;  // the sums of more do not fit 16 registers
+constexpr int kSerialVectors = 2, kSingleVectors = 4;  // the sums of more do not fit 16 registers
 #endif
 
 // S'k, i in order.
@@ -59,13 +59,15 @@ void serial_columns(const SerialSlice& a, int64_t last) {
 
 void serial_slice(const SerialSlice& a) {
   if (a.rows == 0) return;
-  for_columns<kSerialVectors>(a.count, [&](int64_t first, auto vectors, int64_t last) {
+  const auto columns = [&](int64_t first, auto vectors, int64_t last) {
     SerialSlice part = a;
     part.state += first;
     part.v += first;
     part.out += first;
     serial_columns<decltype(vectors)::value>(part, last);
-  });
+  };
+  // A single row streams the state from memory: longer runs of it.
+  a.rows == 1 ? for_columns<kSingleVectors>(a.count, columns) : for_columns<kSerialVectors>(a.count, columns);
 }
 
 }  // namespace
