@@ -130,86 +130,84 @@ STRATA_SIMD __m256 high_half(F32x16 a) { return a.hi; }
 
 #else
 
+// Vector types of the compiler (GCC and clang): four lanes map to one register on any target of today.
+using F32x4 = float __attribute__((vector_size(16)));
+using I32x4 = int32_t __attribute__((vector_size(16)));
+
 struct F32x16 {
-  float v[16];
+  F32x4 v[4];
 };
 
-template <class Lane>
-STRATA_SIMD F32x16 each16(Lane lane) {
-  F32x16 r;
-  for (int i = 0; i < 16; ++i) r.v[i] = lane(i);
-  return r;
-}
-STRATA_SIMD float f32_of_bits(uint32_t bits) {
-  float x;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
-STRATA_SIMD uint32_t bits_of_f32(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
 STRATA_SIMD F32x16 zero16() { return F32x16{}; }
 STRATA_SIMD F32x16 broadcast16(float x) {
-  return each16([&](int) { return x; });
+  const F32x4 four = {x, x, x, x};
+  return {{four, four, four, four}};
 }
 STRATA_SIMD F32x16 load16(const float* p) {
-  return each16([&](int i) { return p[i]; });
+  F32x16 r;
+  std::memcpy(&r, p, sizeof r);
+  return r;
 }
-STRATA_SIMD void store16(float* p, F32x16 a) {
-  for (int i = 0; i < 16; ++i) p[i] = a.v[i];
-}
+STRATA_SIMD void store16(float* p, F32x16 a) { std::memcpy(p, &a, sizeof a); }
 STRATA_SIMD F32x16 load16_first(const float* p, int64_t n) {
-  return each16([&](int i) { return i < n ? p[i] : 0.0f; });
+  F32x16 r{};
+  std::memcpy(&r, p, static_cast<size_t>(n) * sizeof(float));
+  return r;
 }
 STRATA_SIMD void store16_first(float* p, F32x16 a, int64_t n) {
-  for (int i = 0; i < 16 && i < n; ++i) p[i] = a.v[i];
+  std::memcpy(p, &a, static_cast<size_t>(n) * sizeof(float));
+}
+template <class Quad>
+STRATA_SIMD F32x16 each_quad(Quad quad) {
+  return {{quad(0), quad(1), quad(2), quad(3)}};
 }
 STRATA_SIMD F32x16 operator+(F32x16 a, F32x16 b) {
-  return each16([&](int i) { return a.v[i] + b.v[i]; });
+  return each_quad([&](int i) { return a.v[i] + b.v[i]; });
 }
 STRATA_SIMD F32x16 operator-(F32x16 a, F32x16 b) {
-  return each16([&](int i) { return a.v[i] - b.v[i]; });
+  return each_quad([&](int i) { return a.v[i] - b.v[i]; });
 }
 STRATA_SIMD F32x16 operator*(F32x16 a, F32x16 b) {
-  return each16([&](int i) { return a.v[i] * b.v[i]; });
+  return each_quad([&](int i) { return a.v[i] * b.v[i]; });
 }
 STRATA_SIMD F32x16 operator/(F32x16 a, F32x16 b) {
-  return each16([&](int i) { return a.v[i] / b.v[i]; });
+  return each_quad([&](int i) { return a.v[i] / b.v[i]; });
 }
 STRATA_SIMD F32x16 fma16(F32x16 a, F32x16 b, F32x16 c) {
-  return each16([&](int i) { return a.v[i] * b.v[i] + c.v[i]; });
+  return each_quad([&](int i) { return a.v[i] * b.v[i] + c.v[i]; });
 }
 STRATA_SIMD F32x16 max16(F32x16 a, F32x16 b) {
-  return each16([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; });
+  return each_quad([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; });
 }
 STRATA_SIMD F32x16 load16_bf16(const uint16_t* p) {
-  return each16([&](int i) { return f32_of_bits(static_cast<uint32_t>(p[i]) << 16); });
+  return each_quad([&](int i) {
+    const uint16_t* q = p + 4 * i;
+    const I32x4 words = {q[0], q[1], q[2], q[3]};
+    return (F32x4)(words << 16);
+  });
 }
 STRATA_SIMD F32x16 load16_f16(const uint16_t* p) {
-  return each16([&](int i) {
-    const uint32_t sign = static_cast<uint32_t>(p[i] & 0x8000u) << 16, rest = p[i] & 0x7fffu;
-    if (rest >= 0x7c00u) return f32_of_bits(sign | 0x7f800000u | ((rest & 0x3ffu) << 13));
+  return each_quad([&](int i) {
+    const I32x4 half = {p[4 * i], p[4 * i + 1], p[4 * i + 2], p[4 * i + 3]};
+    const I32x4 sign = (half & 0x8000) << 16, rest = half & 0x7fff;
     // Shifted into place the exponent is 112 too small; the product is exact, also for subnormals.
-    return f32_of_bits(sign | bits_of_f32(f32_of_bits(rest << 13) * 0x1p112f));
+    const I32x4 finite = (I32x4)((F32x4)(rest << 13) * 0x1p112f), special = (rest << 13) | 0x7f800000;
+    return (F32x4)(sign | (rest >= 0x7c00 ? special : finite));
   });
 }
 STRATA_SIMD F32x16 scale_by_power(F32x16 a, F32x16 shifted) {
-  return each16([&](int i) {
-    const auto k = static_cast<int32_t>(bits_of_f32(shifted.v[i])) - 0x4b400000;
-    const int32_t half = k >> 1;
-    const float first = f32_of_bits(static_cast<uint32_t>(half + 127) << 23);
-    return a.v[i] * first * f32_of_bits(static_cast<uint32_t>(k - half + 127) << 23);
+  return each_quad([&](int i) {
+    const I32x4 k = (I32x4)shifted.v[i] - 0x4b400000, half = k >> 1;
+    return a.v[i] * (F32x4)((half + 127) << 23) * (F32x4)((k - half + 127) << 23);
   });
 }
 STRATA_SIMD F32x16 if_less(F32x16 a, F32x16 b, F32x16 y, F32x16 x) {
-  return each16([&](int i) { return a.v[i] < b.v[i] ? y.v[i] : x.v[i]; });
+  return each_quad([&](int i) { return a.v[i] < b.v[i] ? y.v[i] : x.v[i]; });
 }
 STRATA_SIMD bool any_nan(F32x16 a) {
-  bool any = false;
-  for (int i = 0; i < 16; ++i) any = any || a.v[i] != a.v[i];
-  return any;
+  I32x4 any{};
+  for (const F32x4& four : a.v) any |= four != four;
+  return (any[0] | any[1] | any[2] | any[3]) != 0;
 }
 
 #endif
@@ -223,11 +221,9 @@ STRATA_SIMD float sum16(F32x16 a) {
   return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 #else
-STRATA_SIMD float sum16(F32x16 x) {
-  float a[8], b[4];
-  for (int l = 0; l < 8; ++l) a[l] = x.v[l] + x.v[l + 8];
-  for (int l = 0; l < 4; ++l) b[l] = a[l] + a[l + 4];
-  return (b[0] + b[2]) + (b[1] + b[3]);
+STRATA_SIMD float sum16(F32x16 a) {
+  const F32x4 four = (a.v[0] + a.v[2]) + (a.v[1] + a.v[3]);
+  return (four[0] + four[2]) + (four[1] + four[3]);
 }
 #endif
 // The largest lane; meaningless when one is NaN.

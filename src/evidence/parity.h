@@ -51,6 +51,8 @@ struct ParityCase {
   std::shared_ptr<void> memory;  // owns everything above
 };
 
+struct BenchShape;
+
 // One operator's share in the evidence.
 struct OperatorEvidence {
   std::string op;
@@ -58,6 +60,10 @@ struct OperatorEvidence {
   // Cases from a seed. Built one at a time, since their oracle values may be large.
   std::vector<std::function<ParityCase()>> (*cases)(uint64_t seed);
   bool discrete = false;  // a run in which `check` never had force is a failure
+  std::vector<std::function<BenchShape()>> (*shapes)() = nullptr;  // worth timing (evidence/bench.h)
+  std::string folder = {};  // under src/ops, where it has another name than the operator
+
+  const std::string& source_folder() const { return folder.empty() ? op : folder; }
 };
 
 struct ParityFailure {
@@ -89,6 +95,7 @@ struct ParityOptions {
   CpuFeatures cpu = cpu_features();
   std::function<void(int done, int total)> progress;
   std::function<bool()> cancelled;
+  bool stop_at_failure = false;  // the first failure is enough
 };
 
 // Runs every case. Never throws for a defect of the arm: that is a failure in the report.

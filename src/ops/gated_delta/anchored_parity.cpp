@@ -235,7 +235,8 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
 }  // namespace
 
 OperatorEvidence gated_delta_anchored_evidence() {
-  return {"gated_delta_anchored", arm_infos(gated_delta_anchored_arms()), cases, false};
+  return {"gated_delta_anchored", arm_infos(gated_delta_anchored_arms()), cases, false, gated_delta_anchored_shapes,
+          "gated_delta"};
 }
 
 }  // namespace strata

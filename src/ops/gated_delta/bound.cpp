@@ -1,15 +1,14 @@
 #include <algorithm>
 
-#include "evidence/parity_case.h"
 #include "ops/gated_delta/reference.h"
+#include "ops/rounding.h"
 
 namespace strata {
 namespace {
 
 constexpr double u = kUnitRoundoff;
-constexpr double kFlush = 1.3e-38;   // a decay below 2^-126 may count as 0
-constexpr double kLeast = 0x1p-149;  // one f32 result below the normal range is off by less than this
-constexpr double kProducts = 1.01;   // products of errors
+constexpr double kFlush = 1.3e-38;  // a decay below 2^-126 may count as 0
+constexpr double kProducts = 1.01;  // products of errors
 
 // The recursion of README.md, Error, for one head.
 class HeadBound {
@@ -24,7 +23,7 @@ class HeadBound {
     delta_ = sum * u + (chunk == 1 ? key_ : 2 * key_);
     read_ = sum * u + query_ + (chunk == 1 ? 0 : key_);
     write_ = key_ + (chunk == 1 ? u : 7 * u);
-    tiny_ = sum * kLeast;
+    tiny_ = sum * kTiny;
   }
 
   double* state() { return s_.data(); }
@@ -154,7 +153,7 @@ void gated_delta_anchored_bound(const GatedDeltaAnchoredArgs& args, const GatedD
       bound.step(token, bounds.out + (t * heads + h) * dv, bounds.ring_u + (h * kDeltaChunk + slot) * dv);
       for (int64_t i = 0; i < dk; ++i)
         bounds.ring_k[(key_head * kDeltaChunk + slot) * dk + i] =
-            bound.key() * std::fabs(token.k[static_cast<size_t>(i)]) + kLeast;
+            bound.key() * std::fabs(token.k[static_cast<size_t>(i)]) + kTiny;
       if (slot < kDeltaChunk - 1) continue;
       for (int64_t i = 0; i < dk * dv; ++i) bounds.state[h * dk * dv + i] = bound.error(static_cast<size_t>(i % dv));
       bound.anchor();
@@ -170,7 +169,7 @@ void gated_delta_gates_bound(const GatedDeltaGatesArgs& args, double* g, double*
       double &g_bound = g[t * heads + h], &beta_bound = beta[t * heads + h];
       const double x = element(args.alpha, t, h) + element(args.dt_bias, h);
       const double form = std::fabs(x - 20) < 1e-4 ? std::exp(-20.0) : 0;  // softplus changes its form there
-      g_bound = std::fabs(element(args.a, h)) * (u * std::fabs(x) + form) + 2 * u * std::fabs(g_bound) + kLeast;
+      g_bound = std::fabs(element(args.a, h)) * (u * std::fabs(x) + form) + 2 * u * std::fabs(g_bound) + kTiny;
       beta_bound = 6.06 * u * beta_bound + 1.2e-38;
     }
 }

@@ -86,7 +86,7 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
 }  // namespace
 
 OperatorEvidence gated_delta_gates_evidence() {
-  return {"gated_delta_gates", arm_infos(gated_delta_gates_arms()), cases, false};
+  return {"gated_delta_gates", arm_infos(gated_delta_gates_arms()), cases, false, nullptr, "gated_delta"};
 }
 
 }  // namespace strata

@@ -82,6 +82,6 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
 
 }  // namespace
 
-OperatorEvidence matmul_evidence() { return {"matmul", arm_infos(matmul_arms()), cases, false}; }
+OperatorEvidence matmul_evidence() { return {"matmul", arm_infos(matmul_arms()), cases, false, matmul_shapes}; }
 
 }  // namespace strata

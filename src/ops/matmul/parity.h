@@ -10,6 +10,7 @@
 namespace strata {
 
 std::span<const Arm<MatmulArgs>> matmul_arms();
+std::vector<std::function<BenchShape()>> matmul_shapes();  // bench.cpp
 OperatorEvidence matmul_evidence();
 
 }  // namespace strata

@@ -1,12 +1,19 @@
 #include "evidence/arm.h"
 #include "ops/norm/norm.h"
+#include "ops/norm/parity.h"
 
 namespace strata {
 
-void norm_portable(Queue& queue, const NormArgs& args);  // cpu.cpp
+void norm_portable(Queue& queue, const NormArgs& args);  // cpu.cpp, as the next two
+void norm_avx2(Queue& queue, const NormArgs& args);
+void norm_avx512(Queue& queue, const NormArgs& args);
 
 namespace {
-constexpr Arm<NormArgs> kArms[] = {{"portable", always_runs<NormArgs>, norm_portable}};
+constexpr Arm<NormArgs> kArms[] = {
+    {"avx512", always_runs<NormArgs>, norm_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<NormArgs>, norm_avx2, true, false, CpuIsa::Avx2},
+    {"portable", always_runs<NormArgs>, norm_portable},
+};
 }
 
 void norm(Queue& queue, const NormArgs& args) {
@@ -20,5 +27,7 @@ void norm(Queue& queue, const NormArgs& args) {
   if (!(args.eps > 0)) argument_error("norm", "eps must be positive");
   choose_arm<NormArgs>(queue, "norm", kArms, args).run(queue, args);
 }
+
+std::span<const Arm<NormArgs>> norm_arms() { return kArms; }
 
 }  // namespace strata

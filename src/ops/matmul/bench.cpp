@@ -1,0 +1,35 @@
+#include "evidence/bench.h"
+
+#include "ops/matmul/parity.h"
+#include "ops/weights_case.h"
+
+namespace strata {
+namespace {
+
+BenchShape shape(DType type, int64_t rows, int64_t in, int64_t out) {
+  const auto weight_bytes = static_cast<double>(bytes_of(type, in)) * static_cast<double>(out);
+  BenchShape result = bench_shape<MatmulArgs>(std::string(to_string(type)) + " [" + std::to_string(rows) + ", " +
+                                                  std::to_string(in) + "] x [" + std::to_string(out) + "]",
+                                              matmul, matmul_arms(), copies_past_caches(weight_bytes),
+                                              [=](CaseMemory& memory, Random& random, MatmulArgs& args) {
+                                                args.x = memory.f32({rows, in}, random);
+                                                args.weight = memory.tensor(type, {out, in});
+                                                fill_weights(args.weight, random);
+                                                args.y = memory.tensor(DType::F32, {rows, out});
+                                              },
+                                              {&MatmulArgs::y});
+  result.bytes = weight_bytes + 4.0 * static_cast<double>(rows * (in + out));
+  result.operations = 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::function<BenchShape()>> matmul_shapes() {
+  std::vector<std::function<BenchShape()>> list;
+  for (DType type : {DType::Q8_0, DType::Q4_K, DType::BF16})
+    for (int64_t rows : {1, 64}) list.push_back([=] { return shape(type, rows, 2560, 2560); });
+  return list;
+}
+
+}  // namespace strata
