@@ -126,7 +126,7 @@ STRATA_SIMD void chunk_tile(const ChunkSlice& a, int64_t t, int64_t last) {
     for (int c = 0; c < kVectors; ++c) u.v[c] = beta * (u.v[c] - kv[p].v[c]);
     store_columns<kVectors>(a.u + (slot + p) * a.u_stride, u, last);
     for (int r = p; r < kRows; ++r) {
-      const int64_t at = fault(Fault::TransposeTile) ? p * kSlots + slot + r : r * kSlots + slot + p;
+      const int64_t at = r > p && fault(Fault::TransposeTile) ? p * kSlots + slot + r : r * kSlots + slot + p;
       if (r > p) multiply_add(broadcast16(kk[at]), u, kv[r]);
       multiply_add(broadcast16(qk[at]), u, out[r]);
     }
@@ -138,7 +138,7 @@ template <int kVectors>
 void chunk_columns(const ChunkSlice& a, int64_t last) {
   int64_t t = 0;
   for (; t + kTileRows <= a.rows; t += kTileRows) chunk_tile<kTileRows, kVectors>(a, t, last);
-  if (fault(Fault::SkipTail)) return;
+  if (t < a.rows && fault(Fault::SkipTail)) return;
   for (; t < a.rows; ++t) chunk_tile<1, kVectors>(a, t, last);
   if (fault(Fault::WritePastSet)) a.out[(a.rows - 1) * a.out_stride + 16 * (kVectors - 1) + last] = 0;
 }
@@ -186,7 +186,7 @@ void fold_columns(const ChunkFold& a, float keep, const float* weight, int64_t l
 
 void chunk_fold(const ChunkFold& a) {
   alignas(64) float weight[kSlots];
-  const int64_t end = fault(Fault::GateAtChunkEnd) ? kSlots - 1 : a.rows - 1;
+  const int64_t end = a.rows < kSlots && fault(Fault::GateAtChunkEnd) ? kSlots - 1 : a.rows - 1;
   decays_to(a.prefix[end], a.prefix, a.cleared, a.rows, weight);
   const float keep = decay_since_start(a.prefix[end], a.cleared);
   for_columns<kTileVectors>(a.count, [&](int64_t first, auto vectors, int64_t last) {

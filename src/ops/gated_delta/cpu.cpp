@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/fault.h"
 #include "base/fmath.h"
 
 namespace strata {
@@ -63,6 +64,7 @@ void gated_delta_portable(Queue& queue, const GatedDeltaArgs& args) {
         for (int64_t item = begin; item < end; ++item) {
           const int64_t h = item / slices, first = item % slices * kColumnSlice;
           const int64_t count = std::min(kColumnSlice, dv - first);
+          if (count < kColumnSlice && fault(Fault::SkipTail)) continue;
           const int64_t key_head = key_head_of_arm(args.mapping, h, key_heads, value_heads);
           for (int64_t t = 0; t < rows; ++t) {
             const int64_t key_row = (t * key_heads + key_head) * dk;
@@ -81,6 +83,7 @@ void gated_delta_gates_portable(Queue&, const GatedDeltaGatesArgs& args) {
       const float alpha = *args.alpha[t].row<const float>(h), b = *args.b[t].row<const float>(h);
       args.g.row<float>(t)[h] = softplus_f32(alpha + args.dt_bias.f32()[h]) * args.a.f32()[h];
       args.beta.row<float>(t)[h] = sigmoid_f32(b);
+      if (fault(Fault::WritePastSet)) args.beta.row<float>(t)[h + 1] = 0;
     }
 }
 

@@ -24,7 +24,7 @@ STRATA_SIMD void store_part(float* p, F32x16 x, int64_t n) { n == 16 ? store16(p
   F32x16 squares = zero16();
   for_lanes(row.n, [&](int64_t i, int64_t n) {
     F32x16 x = load_part(row.x + i, n);
-    if (fault(Fault::DropLane) && i == 0) x = load16_first(row.x, n < 5 ? n - 1 : 5);
+    if (fault(Fault::DropLane)) x = load16_first(row.x + i, n - 1);
     squares = fma16(x, x, squares);
   });
   const F32x16 scale = broadcast16(row.factor / __builtin_sqrtf(sum16(squares) + kNormEps));
