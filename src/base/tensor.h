@@ -44,6 +44,18 @@ struct Tensor {
   }
 };
 
+// Where the indices of a tensor's outermost axis lie when they are not one array: index i is at
+// page[i / rows] + (i % rows) · stride(0), and the tensor's own data pointer is not used. No pages: one array.
+struct RowPages {
+  const void* const* page = nullptr;
+  int64_t rows = 0;
+
+  const char* at(const Tensor& tensor, int64_t index) const {
+    return page == nullptr ? static_cast<const char*>(tensor.data) + index * tensor.stride(0)
+                           : static_cast<const char*>(page[index / rows]) + index % rows * tensor.stride(0);
+  }
+};
+
 // A contiguous tensor over memory of at least bytes_of(dtype, product of extents). Every extent is >= 0.
 Tensor make_tensor(void* data, DType dtype, std::initializer_list<int64_t> extents);
 inline Tensor make_f32(float* data, std::initializer_list<int64_t> extents) {

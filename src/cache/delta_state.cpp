@@ -11,11 +11,12 @@ DeltaState::DeltaState(PagePool& pool, int64_t key_heads, int64_t value_heads, i
     : key_heads_(key_heads), value_heads_(value_heads), dk_(dk), dv_(dv), chunk_(chunk) {
   const int64_t slot = key_heads * dk + value_heads * (dv + 1);
   matrix_ = Block(pool, static_cast<size_t>(value_heads * dk * dv) * sizeof(float));
-  ring_ = Block(pool, static_cast<size_t>(chunk * slot) * sizeof(float));
+  if (anchored()) ring_ = Block(pool, static_cast<size_t>(chunk * slot) * sizeof(float));
   std::memset(matrix_.writable(), 0, matrix_.bytes());
 }
 
 DeltaState::View DeltaState::view(void* matrix, void* ring) const {
+  if (!anchored()) return {make_f32(static_cast<float*>(matrix), {value_heads_, dk_, dv_}), {}, {}, {}};
   auto* k = static_cast<float*>(ring);
   float* u = k + key_heads_ * dk_ * chunk_;
   float* g = u + value_heads_ * chunk_ * dv_;
@@ -42,6 +43,7 @@ template <class Visit>
 void DeltaState::each_used_part(const View& view, Visit&& visit) const {
   const auto used = static_cast<size_t>(length_ % chunk_) * sizeof(float);
   visit(view.state.data, matrix_.bytes());
+  if (!anchored()) return;
   for (int64_t h = 0; h < key_heads_; ++h) visit(view.ring_k.f32() + h * chunk_ * dk_, used * static_cast<size_t>(dk_));
   for (int64_t h = 0; h < value_heads_; ++h) {
     visit(view.ring_u.f32() + h * chunk_ * dv_, used * static_cast<size_t>(dv_));

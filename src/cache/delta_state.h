@@ -1,5 +1,5 @@
 // The state of a gated delta net: the matrix at the last multiple of `chunk` rows, and a ring with the rows since.
-// Taking rows back inside the open chunk is moving a cursor.
+// Taking rows back inside the open chunk is moving a cursor. A chunk of 1 has no ring: nothing can be taken back.
 #pragma once
 
 #include "base/tensor.h"
@@ -16,7 +16,9 @@ class DeltaState {
 
   bool empty() const { return chunk_ == 0; }
   int64_t length() const { return length_; }
+  bool anchored() const { return chunk_ > 1; }
 
+  void prepare(int64_t rows) { writable(rows); }  // takes the memory that `rows` more need. Error{Memory}
   // What the operator changes in place; rows are counted by advance() afterwards.
   struct View {
     Tensor state;   // f32 [value_heads, dk, dv]: after the last multiple of chunk rows

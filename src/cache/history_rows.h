@@ -20,7 +20,8 @@ class HistoryRows {
   // [depth, width], oldest first: the rows of positions length - depth .. length - 1. Valid until the next change.
   Tensor last() const;
 
-  void append(const Tensor& rows);  // [n, width], rows may be strided
+  void prepare(int64_t) { block_.writable(); }  // takes the memory that rows to come need. Error{Memory}
+  void append(const Tensor& rows);              // [n, width], rows may be strided
   // Takes back rows of the last append, at most `window` of them. Error{Argument} when they are not held any more.
   void truncate(int64_t length);
   uint64_t bytes() const { return block_.bytes(); }

@@ -51,6 +51,12 @@ Tensor PagedRows::shape() const {
   return view;
 }
 
+void PagedRows::prepare(int64_t rows) {
+  if (rows == 0) return;
+  const int64_t last = (length_ + rows - 1) / kPageRows * kPageRows;
+  for (int64_t row = length_; row <= last; row = (row / kPageRows + 1) * kPageRows) writable_row(row);
+}
+
 void PagedRows::append(const Tensor& rows) {
   const gguf::EncodeRow encode = gguf::encoder(dtype_);
   for (int64_t i = 0; i < rows.extent(0); ++i) {

@@ -13,13 +13,6 @@ namespace strata {
 
 inline constexpr int64_t kPageRows = 64;
 
-// Where the rows of a PagedRows lie, for operators: row i is at pages[i / kPageRows] + (i % kPageRows) · row_bytes.
-// Valid until the rows change.
-struct PageTable {
-  const void* const* pages = nullptr;
-  int64_t page_rows = kPageRows;
-};
-
 class PagedRows {
  public:
   PagedRows() = default;
@@ -29,11 +22,12 @@ class PagedRows {
   bool empty() const { return row_bytes_ == 0; }  // no such cache
   int64_t length() const { return length_; }
   DType dtype() const { return dtype_; }
-  const PageTable table() const { return {table_.data(), kPageRows}; }
+  RowPages pages() const { return {table_.data(), kPageRows}; }  // valid until the rows change
   const void* row(int64_t index) const;
   // Shape [length, row...] over the first page's memory: dtype, extents and strides for operators that take a table.
   Tensor shape() const;
 
+  void prepare(int64_t rows);                           // takes the memory that `rows` more need. Error{Memory}
   void append(const Tensor& rows);                      // f32 [n, row...], every row contiguous: encoded to the dtype
   void truncate(int64_t length);                        // 0 .. length()
   uint64_t bytes() const { return bytes_at(length_); }  // of all pages, whoever shares them

@@ -52,70 +52,131 @@ void Forward::apply_norm(const Tensor& x, const Tensor& weight, const Tensor& y)
   norm(queue_, {x.rank == 3 ? x : grouped(x, groups), weight, spec_.eps, y.rank == 3 ? y : grouped(y, groups)});
 }
 
-Forward::Batch Forward::make_batch(std::span<const int32_t> tokens, int64_t first_cell, int64_t first_position) {
+void Forward::set_positions(Batch& batch, const Part& part, std::span<const int32_t> tokens, int64_t first_position) {
+  std::copy(tokens.begin(), tokens.end(), batch.ids.as<int32_t>() + part.row);
+  for (int64_t t = 0; t < part.rows; ++t) {
+    const int64_t row = part.row + t;
+    batch.n_kv.as<int32_t>()[row] = static_cast<int32_t>(part.first + t + 1);
+    rope_.angles(first_position + t, batch.cos.row<float>(row), batch.sin.row<float>(row));
+  }
+  batch.parts.push_back(part);
+}
+
+Forward::Batch Forward::make_batch(std::span<const Segment> segments) {
   Batch batch;
-  batch.rows = static_cast<int64_t>(tokens.size());
-  batch.first = first_cell;
+  for (const Segment& segment : segments) {
+    Sequence& sequence = *segment.sequence;
+    const auto rows = static_cast<int64_t>(segment.tokens.size());
+    if (rows > sequence.capacity() - sequence.length())
+      argument_error("forward", std::to_string(rows) + " tokens do not fit after " + std::to_string(sequence.length()) +
+                                    " in a context of " + std::to_string(sequence.capacity()));
+    for (const int32_t token : segment.tokens)
+      if (token < 0 || token >= spec_.vocabulary)
+        argument_error("forward", "token " + std::to_string(token) + " is outside the vocabulary of " +
+                                      std::to_string(spec_.vocabulary));
+    batch.rows += rows;
+  }
+  for (const Segment& segment : segments) segment.sequence->prepare(static_cast<int64_t>(segment.tokens.size()));
   batch.ids = arena_.i32({batch.rows});
   batch.n_kv = arena_.i32({batch.rows});
   batch.cos = arena_.f32({batch.rows, rope_.rotary_dims() / 2});
   batch.sin = arena_.f32({batch.rows, rope_.rotary_dims() / 2});
-  std::copy(tokens.begin(), tokens.end(), batch.ids.as<int32_t>());
-  for (int64_t t = 0; t < batch.rows; ++t) {
-    batch.n_kv.as<int32_t>()[t] = static_cast<int32_t>(first_cell + t + 1);
-    rope_.angles(first_position + t, batch.cos.row<float>(t), batch.sin.row<float>(t));
+  int64_t row = 0;
+  for (const Segment& segment : segments) {
+    const auto rows = static_cast<int64_t>(segment.tokens.size());
+    const int64_t first = segment.sequence->length();
+    if (rows > 0) set_positions(batch, {segment.sequence, row, rows, first}, segment.tokens, first);
+    row += rows;
   }
   return batch;
 }
 
-void Forward::run(std::span<const int32_t> tokens, SequenceState& state, const Tensor& logits, const Tensor& tap) {
-  const int64_t rows = static_cast<int64_t>(tokens.size()), hidden = spec_.hidden;
-  if (rows == 0) return;
-  if (rows > state.capacity() - state.length)
-    argument_error("forward", std::to_string(rows) + " tokens do not fit after " + std::to_string(state.length) +
-                                  " in a context of " + std::to_string(state.capacity()));
+void Forward::run(std::span<const int32_t> tokens, Sequence& sequence, const Tensor& logits, const Tensor& tap) {
+  const Segment segment{&sequence, tokens, logits, tap};
+  run({&segment, 1});
+}
+
+void Forward::run(std::span<const Segment> segments) {
   const ArenaScope scope(arena_);
-  const Batch batch = make_batch(tokens, state.length, state.length);
-  const Tensor x = arena_.f32({rows, spec_.streams, hidden});  // the residual
+  const Batch batch = make_batch(segments);
+  if (batch.rows == 0) return;
+  const Tensor x = arena_.f32({batch.rows, spec_.streams, spec_.hidden});  // the residual
   embedding(queue_, {batch.ids, weights_.table, x});
   observe("embedding", -1, x);
   for (int i = 0; i < spec_.trunk_layers(); ++i) {
-    layer(static_cast<size_t>(i), batch, state, x);
+    layer(static_cast<size_t>(i), batch, x);
     observe("hidden", i, x);
   }
-  if (!state.ngram_context.empty()) {
-    int32_t* context = state.ngram_context.as<int32_t>();
-    const int64_t size = state.ngram_context.elements();
-    const int64_t kept = std::max<int64_t>(0, size - rows);
-    std::move(context + size - kept, context + size, context);
-    std::copy(tokens.end() - (size - kept), tokens.end(), context + kept);
+  for (const Part& part : batch.parts) {
+    HistoryRows& context = part.sequence->ngram_context;
+    if (!context.empty()) context.append(make_tensor(part.of(batch.ids).data, DType::I32, {part.rows, 1}));
+    part.sequence->advance(part.rows);
   }
-  state.length += rows;
+  finish(batch, segments, x);
+}
 
-  const Tensor wide = make_f32(x.f32(), {rows, spec_.residual_width()});
-  if (spec_.hyper() && !tap.empty()) std::memcpy(tap.data, x.data, bytes_of(DType::F32, x.elements()));
-  if (!spec_.hyper() && !tap.empty()) apply_norm(wide, weights_.output_norm, tap);
-  if (logits.empty()) return;
-  const Tensor final_hidden = arena_.f32({logits.extent(0), hidden});
-  const Tensor last = wide.slice(rows - logits.extent(0), logits.extent(0));
+// Taps, and the logits that segments ask for: their rows go through the head together.
+void Forward::finish(const Batch& batch, std::span<const Segment> segments, const Tensor& x) {
+  const int64_t hidden = spec_.hidden, width = spec_.residual_width();
+  const Tensor wide = make_f32(x.f32(), {batch.rows, width});
+  int64_t row = 0, wanted = 0;
+  for (const Segment& segment : segments) {
+    const auto rows = static_cast<int64_t>(segment.tokens.size());
+    if (!segment.tap.empty() && rows > 0) {
+      const Tensor own = wide.slice(row, rows);
+      if (spec_.hyper())
+        std::memcpy(segment.tap.data, own.data, bytes_of(DType::F32, own.elements()));
+      else
+        apply_norm(own, weights_.output_norm, segment.tap);
+    }
+    row += rows;
+    if (!segment.logits.empty()) wanted += segment.logits.extent(0);
+  }
+  if (wanted == 0) return;
+  const Tensor last = arena_.f32({wanted, width}), final_hidden = arena_.f32({wanted, hidden});
+  row = wanted = 0;
+  for (const Segment& segment : segments) {
+    row += static_cast<int64_t>(segment.tokens.size());
+    if (segment.logits.empty()) continue;
+    const int64_t count = segment.logits.extent(0);
+    std::memcpy(last.row<float>(wanted), wide.row<float>(row - count), bytes_of(DType::F32, count * width));
+    wanted += count;
+  }
   if (spec_.hyper())
     hyper_input(weights_.output_mixer, last, final_hidden, {});
   else
     apply_norm(last, weights_.output_norm, final_hidden);
   observe("final_hidden", -1, final_hidden);
+  if (segments.size() == 1) return apply(weights_.head, final_hidden, segments[0].logits);
+  const Tensor logits = arena_.f32({wanted, spec_.vocabulary});
   apply(weights_.head, final_hidden, logits);
+  wanted = 0;
+  for (const Segment& segment : segments) {
+    if (segment.logits.empty()) continue;
+    const int64_t count = segment.logits.extent(0);
+    for (int64_t i = 0; i < count; ++i)
+      std::memcpy(segment.logits.row<float>(i), logits.row<float>(wanted + i), bytes_of(DType::F32, spec_.vocabulary));
+    wanted += count;
+  }
 }
 
-void Forward::draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t first, SequenceState& state,
+void Forward::draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t first, Sequence& sequence,
                     const Tensor& logits, const Tensor& next_tap) {
   if (weights_.mtp.empty()) throw Error(ErrorKind::Model, "this model has no MTP block to draft with");
   const MtpWeights& w = weights_.mtp[0];
   const int64_t rows = static_cast<int64_t>(tokens.size()), hidden = spec_.hidden, streams = spec_.streams;
   check_tensor("draft", "tap", tap, DType::F32, {rows, spec_.residual_width()});
   if (rows == 0) return;
-  if (rows > state.capacity() - state.mtp_length) argument_error("draft", "the MTP cache is full");
+  if (rows > sequence.capacity() - sequence.mtp_length()) argument_error("draft", "the MTP cache is full");
   const ArenaScope scope(arena_);
-  const Batch batch = make_batch(tokens, state.mtp_length, first + 1);
+  sequence.prepare_mtp(rows);
+  Batch batch;
+  batch.rows = rows;
+  batch.ids = arena_.i32({rows});
+  batch.n_kv = arena_.i32({rows});
+  batch.cos = arena_.f32({rows, rope_.rotary_dims() / 2});
+  batch.sin = arena_.f32({rows, rope_.rotary_dims() / 2});
+  set_positions(batch, {&sequence, 0, rows, sequence.mtp_length()}, tokens, first + 1);
   const Tensor embedded = arena_.f32({rows, 1, hidden}), normed = arena_.f32({rows, hidden});
   embedding(queue_, {batch.ids, w.table, embedded});
   apply_norm(make_f32(embedded.f32(), {rows, hidden}), w.embedding_norm, normed);
@@ -131,8 +192,8 @@ void Forward::draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t 
   }
   const Tensor x = arena_.f32({rows, streams, hidden});
   apply(w.merge, pairs, make_f32(x.f32(), {rows * streams, hidden}));
-  layer(static_cast<size_t>(spec_.trunk_layers()), batch, state, x);
-  state.mtp_length += rows;
+  layer(static_cast<size_t>(spec_.trunk_layers()), batch, x);
+  sequence.advance_mtp(rows);
 
   const Tensor wide = make_f32(x.f32(), {rows, spec_.residual_width()});
   const Tensor final_hidden = arena_.f32({rows, hidden});
@@ -145,10 +206,9 @@ void Forward::draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t 
   if (!logits.empty()) apply(w.head, final_hidden.slice(rows - logits.extent(0), logits.extent(0)), logits);
 }
 
-void Forward::layer(size_t index, const Batch& batch, SequenceState& state, const Tensor& x) {
+void Forward::layer(size_t index, const Batch& batch, const Tensor& x) {
   const LayerSpec& spec = spec_.layers[index];
   const LayerWeights& w = weights_.layers[index];
-  LayerState& layer_state = state.layers[index];
   const int number = static_cast<int>(index);
   const ArenaScope scope(arena_);
   const Tensor wide = make_f32(x.f32(), {batch.rows, spec_.residual_width()});
@@ -166,12 +226,12 @@ void Forward::layer(size_t index, const Batch& batch, SequenceState& state, cons
     else
       residual_add(queue_, wide, out);
   };
-  if (spec.ngram >= 0) ngram(spec, w.ngram, batch, state, layer_state, x, number);
+  if (spec.ngram >= 0) ngram(spec, w.ngram, batch, x, number);
   read(w.attention_norm, w.attention_hyper);
   if (spec.mixer == MixerKind::Attention)
-    attend(spec, w.attention, batch, layer_state, u, out);
+    attend(index, w.attention, batch, u, out);
   else
-    delta_net(w.delta, batch, layer_state, u, out);
+    delta_net(index, w.delta, batch, u, out);
   observe("mixer_out", number, out);
   write();
   read(w.mlp_norm, w.mlp_hyper);

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "device/device.h"
 #include "model/model.h"
-#include "model/state.h"
+#include "model/sequence.h"
 #include "ops/qsa_select/qsa_select.h"
 
 namespace strata {
@@ -25,43 +25,62 @@ struct ForwardOptions {
   std::function<void(const char*, int, const Tensor&)> observe;
 };
 
+// Tokens that one call runs at the end of one sequence.
+struct Segment {
+  Sequence* sequence = nullptr;
+  std::span<const int32_t> tokens;
+  Tensor logits{};  // f32 [r, V]: of the last r tokens; empty for none
+  Tensor tap{};     // f32 [tokens, streams · H]: what an MTP block reads for each token; empty for none
+};
+
 class Forward {
  public:
   Forward(const Model& model, Queue& queue, ForwardOptions options = {});
 
-  // Runs tokens at positions state.length .. state.length + n - 1 and advances the state. Rows are independent of the
-  // number of tokens per call: any split gives the same bits. Error{Argument} before anything is written when a token
-  // id is outside the vocabulary or the state is full.
-  //   logits [rows, V] f32: of the last `rows` tokens; empty for none.
-  //   tap [n, streams · H] f32: what an MTP block reads for each token; empty for none.
-  void run(std::span<const int32_t> tokens, SequenceState& state, const Tensor& logits, const Tensor& tap = {});
+  // Runs the tokens of every segment at positions length .. length + n - 1 of its sequence, and advances the sequences.
+  // Rows are independent of each other's company: any split into calls and any mixture of sequences gives the same
+  // bits. A sequence may stand in one segment only. Before anything is written: Error{Argument} when a token id is
+  // outside the vocabulary or a sequence is full, Error{Memory} when the pool is.
+  void run(std::span<const Segment> segments);
+  void run(std::span<const int32_t> tokens, Sequence& sequence, const Tensor& logits, const Tensor& tap = {});
 
   // One step of MTP block 0 for n pairs (tap of position p, token of position p + 1), at positions first .. first + n -
   // 1 of p. Logits [rows, V] propose the token of position p + 2 for the last `rows` pairs. next_tap [n, streams · H]
   // feeds the next draft step. Error{Model} when the model has no MTP block.
-  void draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t first, SequenceState& state,
+  void draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t first, Sequence& sequence,
              const Tensor& logits, const Tensor& next_tap = {});
 
   const ModelSpec& spec() const { return spec_; }
   Queue& queue() { return queue_; }
 
  private:
+  // The rows of one sequence in a batch.
+  struct Part {
+    Sequence* sequence = nullptr;
+    int64_t row = 0, rows = 0;
+    int64_t first = 0;  // cell of the first row: how many the layer's caches hold before
+
+    Tensor of(const Tensor& batch) const { return batch.slice(row, rows); }
+  };
   // Rows of one call and their positions, shared by its layers.
   struct Batch {
-    int64_t rows = 0, first = 0;
+    int64_t rows = 0;
+    std::vector<Part> parts;
     Tensor ids;       // i32 [rows]
     Tensor cos, sin;  // f32 [rows, R/2]
     Tensor n_kv;      // i32 [rows]: cells visible to each row
   };
-  Batch make_batch(std::span<const int32_t> tokens, int64_t first_cell, int64_t first_position);
-  void layer(size_t index, const Batch& batch, SequenceState& state, const Tensor& x);
-  void ngram(const LayerSpec& layer, const NgramWeights& w, const Batch& batch, SequenceState& state,
-             LayerState& layer_state, const Tensor& x, int index);
-  void attend(const LayerSpec& layer, const AttentionWeights& w, const Batch& batch, LayerState& state, const Tensor& u,
-              const Tensor& out);
-  void attend_selected(const LayerSpec& layer, const AttentionWeights& w, const Batch& batch, LayerState& state,
-                       const Tensor& u, const Tensor& q, const Tensor& out);
-  void delta_net(const DeltaWeights& w, const Batch& batch, LayerState& state, const Tensor& u, const Tensor& out);
+  Batch make_batch(std::span<const Segment> segments);
+  void set_positions(Batch& batch, const Part& part, std::span<const int32_t> tokens, int64_t first_position);
+  void finish(const Batch& batch, std::span<const Segment> segments, const Tensor& x);
+  void layer(size_t index, const Batch& batch, const Tensor& x);
+  void ngram(const LayerSpec& layer, const NgramWeights& w, const Batch& batch, const Tensor& x, int index);
+  void attend(size_t index, const AttentionWeights& w, const Batch& batch, const Tensor& u, const Tensor& out);
+  void attend_selected(const LayerSpec& layer, const Batch& batch, const Part& part, LayerCaches& caches,
+                       const Tensor& index_q, const Tensor& q, const Tensor& out);
+  void index_keys(const LayerSpec& layer, const AttentionWeights& w, const Part& part, LayerCaches& caches,
+                  const Tensor& raw);
+  void delta_net(size_t index, const DeltaWeights& w, const Batch& batch, const Tensor& u, const Tensor& out);
   void dense_mlp(const DenseWeights& w, const Tensor& u, const Tensor& out);
   void expert_mlp(const ExpertWeights& w, const Tensor& u, const Tensor& out, int index);
   // Mean of the gated, normed streams; inject gets the write gates when given.

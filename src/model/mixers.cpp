@@ -1,5 +1,6 @@
 // The mixers and MLPs of a layer.
 #include <algorithm>
+#include <cstring>
 
 #include "model/forward.h"
 #include "ops/attention/attention.h"
@@ -33,14 +34,14 @@ Tensor flat(const Tensor& x) { return make_f32(x.f32(), {x.extent(0), x.extent(1
 
 }  // namespace
 
-void Forward::attend(const LayerSpec& layer, const AttentionWeights& w, const Batch& batch, LayerState& state,
-                     const Tensor& u, const Tensor& out) {
+void Forward::attend(size_t index, const AttentionWeights& w, const Batch& batch, const Tensor& u, const Tensor& out) {
+  const LayerSpec& layer = spec_.layers[index];
   const AttentionSpec& spec = layer.attention;
   const int64_t rows = batch.rows, dim = spec.head_dim, step = spec.gated ? 2 * dim : dim;
   const Tensor projected = arena_.f32({rows, spec.heads * step});
   apply(w.q, u, projected);
   const Tensor raw_q = heads_of(projected, 0, spec.heads, dim, step);
-  const Tensor k = state.k.slice(batch.first, rows), v = state.v.slice(batch.first, rows);
+  const Tensor k = arena_.f32({rows, spec.kv_heads, dim}), v = arena_.f32({rows, spec.kv_heads, dim});
   apply(w.k, u, flat(k));
   apply(w.v, u, flat(v));
   Tensor q = raw_q;
@@ -51,12 +52,35 @@ void Forward::attend(const LayerSpec& layer, const AttentionWeights& w, const Ba
   }
   rope(queue_, {q, batch.cos, batch.sin, rope_.pairs});
   rope(queue_, {k, batch.cos, batch.sin, rope_.pairs});
+  const bool selects = layer.indexer.ratio > 0;
+  Tensor index_q, raw_keys;
+  if (selects) {
+    index_q = arena_.f32({rows, layer.indexer.heads, layer.indexer.dim});
+    raw_keys = arena_.f32({rows, layer.indexer.dim});
+    apply(w.index_q, u, flat(index_q));
+    apply(w.index_k, u, raw_keys);
+    apply_norm(index_q, w.index_q_norm, index_q);
+    rope(queue_, {index_q, batch.cos, batch.sin, rope_.pairs});
+  }
   const Tensor attended = arena_.f32({rows, spec.heads, dim});
-  if (layer.indexer.ratio > 0) {
-    attend_selected(layer, w, batch, state, u, q, attended);
-  } else {
-    const int64_t cells = batch.first + rows;
-    attention(queue_, {q, state.k.slice(0, cells), state.v.slice(0, cells), batch.n_kv, spec.scale, attended});
+  for (const Part& part : batch.parts) {
+    LayerCaches& caches = part.sequence->layers[index];
+    caches.k.append(part.of(k));
+    caches.v.append(part.of(v));
+    if (selects) {
+      index_keys(layer, w, part, caches, part.of(raw_keys));
+      attend_selected(layer, batch, part, caches, part.of(index_q), part.of(q), part.of(attended));
+    } else {
+      attention(queue_, {part.of(q),
+                         caches.k.shape(),
+                         caches.v.shape(),
+                         part.of(batch.n_kv),
+                         spec.scale,
+                         part.of(attended),
+                         {},
+                         caches.k.pages(),
+                         caches.v.pages()});
+    }
   }
   if (spec.gated) {
     const Tensor gate = heads_of(projected, dim, spec.heads, dim, step);
@@ -65,42 +89,65 @@ void Forward::attend(const LayerSpec& layer, const AttentionWeights& w, const Ba
   apply(w.output, flat(attended), out);
 }
 
-void Forward::attend_selected(const LayerSpec& layer, const AttentionWeights& w, const Batch& batch, LayerState& state,
-                              const Tensor& u, const Tensor& q, const Tensor& out) {
+// Pools the blocks that a part completes and remembers the raw keys of the open one.
+void Forward::index_keys(const LayerSpec& layer, const AttentionWeights& w, const Part& part, LayerCaches& caches,
+                         const Tensor& raw) {
+  const int64_t ratio = layer.indexer.ratio, d = layer.indexer.dim;
+  const ArenaScope scope(arena_);
+  const Tensor tail = arena_.f32({ratio, d}), before = caches.index_tail.last();
+  for (int64_t i = 0; i < ratio - 1; ++i)
+    if (const int64_t position = part.first - (ratio - 1) + i; position >= 0)
+      std::memcpy(tail.row<float>(position % ratio), before.row<float>(i), bytes_of(DType::F32, d));
+  const int64_t block = part.first / ratio, blocks = (part.first + part.rows) / ratio - block;
+  const Tensor pooled = arena_.f32({std::max<int64_t>(blocks, 1), d});
+  qsa_pool(queue_, {raw, part.first, tail, w.index_k_norm, spec_.eps, &rope_, pooled, block});
+  caches.index_keys.append(pooled.slice(0, blocks));
+  caches.index_tail.append(raw);
+}
+
+void Forward::attend_selected(const LayerSpec& layer, const Batch& batch, const Part& part, LayerCaches& caches,
+                              const Tensor& index_q, const Tensor& q, const Tensor& out) {
   constexpr int64_t kSlice = 32;  // rows scored at a time: bounds the scores to 32 per block
   const IndexerSpec& indexer = layer.indexer;
-  const int64_t rows = batch.rows, d = indexer.dim, cells = batch.first + rows;
-  const Tensor index_q = arena_.f32({rows, indexer.heads, d}), raw_key = arena_.f32({rows, d});
-  apply(w.index_q, u, flat(index_q));
-  apply(w.index_k, u, raw_key);
-  apply_norm(index_q, w.index_q_norm, index_q);
-  rope(queue_, {index_q, batch.cos, batch.sin, rope_.pairs});
-  qsa_pool(queue_, {raw_key, batch.first, state.index_tail, w.index_k_norm, spec_.eps, &rope_, state.index_pooled});
-  const int64_t blocks = cells / indexer.ratio;
+  const int64_t rows = part.rows, cells = part.first + rows, blocks = cells / indexer.ratio;
   const int64_t width = std::min<int64_t>(cells, int64_t{indexer.budget} + indexer.ratio - 1);
+  const Tensor visible = part.of(batch.n_kv);
   for (int64_t first = 0; first < rows; first += kSlice) {
     const ArenaScope scope(arena_);
     const int64_t count = std::min(kSlice, rows - first);
-    const Tensor n_kv = batch.n_kv.slice(first, count), n_blocks = arena_.i32({count});
+    const Tensor n_kv = visible.slice(first, count), scored = arena_.i32({count});
     const Tensor scores = arena_.f32({count, blocks}), ids = arena_.i32({count, width}), counts = arena_.i32({count});
     for (int64_t t = 0; t < count; ++t) {
       // Rows that see no more than the budget take every block: their scores are not needed.
-      const int32_t visible = n_kv.as<int32_t>()[t] / indexer.ratio;
-      n_blocks.as<int32_t>()[t] = visible > indexer.budget / indexer.ratio ? visible : 0;
+      const int32_t cells_seen = n_kv.as<int32_t>()[t];
+      scored.as<int32_t>()[t] = cells_seen / indexer.ratio > indexer.budget / indexer.ratio ? cells_seen : 0;
     }
-    qsa_score(queue_, {index_q.slice(first, count), state.index_pooled, n_blocks, scores});
-    qsa_select(queue_, {scores, n_kv, indexer.ratio, indexer.budget, options_.qsa, ids, counts});
+    qsa_score(queue_, {index_q.slice(first, count),
+                       caches.index_keys.shape(),
+                       {},
+                       scored,
+                       indexer.ratio,
+                       scores,
+                       caches.index_keys.pages()});
+    qsa_select(queue_, {scores, n_kv, indexer.ratio, indexer.budget, options_.qsa, ids, counts, {}});
     if (options_.observe) {
       observe("qsa_ids", -1, ids);
       observe("qsa_counts", -1, counts);
     }
-    sparse_attention(queue_, {q.slice(first, count), state.k.slice(0, cells), state.v.slice(0, cells), ids, counts,
-                              layer.attention.scale, out.slice(first, count)});
+    sparse_attention(queue_, {q.slice(first, count),
+                              caches.k.shape(),
+                              caches.v.shape(),
+                              ids,
+                              counts,
+                              layer.attention.scale,
+                              out.slice(first, count),
+                              {},
+                              caches.k.pages(),
+                              caches.v.pages()});
   }
 }
 
-void Forward::delta_net(const DeltaWeights& w, const Batch& batch, LayerState& state, const Tensor& u,
-                        const Tensor& out) {
+void Forward::delta_net(size_t index, const DeltaWeights& w, const Batch& batch, const Tensor& u, const Tensor& out) {
   const DeltaSpec& spec = spec_.delta;
   const int64_t rows = batch.rows, keys = int64_t{spec.key_heads} * spec.dk;
   const Tensor mixed = arena_.f32({rows, spec.channels()}), conv = arena_.f32({rows, spec.channels()});
@@ -110,15 +157,25 @@ void Forward::delta_net(const DeltaWeights& w, const Batch& batch, LayerState& s
   apply(w.z, u, flat(z));
   apply(w.beta, u, b);
   apply(w.alpha, u, a);
-  causal_conv(queue_, {mixed, state.conv_history, w.conv, 1, conv});
-  push_history(mixed, state.conv_history);
   const Tensor g = arena_.f32({rows, spec.value_heads}), beta = arena_.f32({rows, spec.value_heads});
   gated_delta_gates(queue_, {a, b, w.dt_bias, w.a, g, beta});
   const Tensor read = arena_.f32({rows, spec.value_heads, spec.dv});
-  gated_delta(
-      queue_,
-      {heads_of(conv, 0, spec.key_heads, spec.dk, spec.dk), heads_of(conv, keys, spec.key_heads, spec.dk, spec.dk),
-       heads_of(conv, 2 * keys, spec.value_heads, spec.dv, spec.dv), g, beta, spec.mapping, state.delta, read});
+  const Tensor q = heads_of(conv, 0, spec.key_heads, spec.dk, spec.dk);
+  const Tensor k = heads_of(conv, keys, spec.key_heads, spec.dk, spec.dk);
+  const Tensor v = heads_of(conv, 2 * keys, spec.value_heads, spec.dv, spec.dv);
+  for (const Part& part : batch.parts) {
+    LayerCaches& caches = part.sequence->layers[index];
+    causal_conv(queue_, {part.of(mixed), caches.conv.last(), w.conv, 1, part.of(conv)});
+    caches.conv.append(part.of(mixed));
+    const DeltaState::View view = caches.delta.writable(part.rows);
+    if (caches.delta.anchored())
+      gated_delta_anchored(queue_, {part.of(q), part.of(k), part.of(v), part.of(g), part.of(beta), spec.mapping,
+                                    part.first, view.state, view.ring_k, view.ring_u, view.ring_g, part.of(read)});
+    else
+      gated_delta(queue_, {part.of(q), part.of(k), part.of(v), part.of(g), part.of(beta), spec.mapping, view.state,
+                           part.of(read)});
+    caches.delta.advance(part.rows);
+  }
   apply_norm(read, w.norm, read);
   gate_act(queue_, {z, read, spec.output_gate, false, read});
   apply(w.output, flat(read), out);
@@ -154,13 +211,17 @@ void Forward::expert_mlp(const ExpertWeights& w, const Tensor& u, const Tensor& 
   gate_act(queue_, {gate, shared, Activation::Sigmoid, true, sum});
 }
 
-void Forward::ngram(const LayerSpec& layer, const NgramWeights& w, const Batch& batch, SequenceState& state,
-                    LayerState& layer_state, const Tensor& x, int index) {
+void Forward::ngram(const LayerSpec& layer, const NgramWeights& w, const Batch& batch, const Tensor& x, int index) {
   const NgramSpec& spec = spec_.ngrams[static_cast<size_t>(layer.ngram)];
   const ArenaScope scope(arena_);
   const int64_t rows = batch.rows, streams = spec_.streams, width = spec_.residual_width();
   const Tensor rows_read = arena_.f32({rows, int64_t{spec.params.orders} * spec.params.heads, spec.width});
-  ngram_embedding(queue_, {&spec.params, batch.ids, state.ngram_context, weights_.ngram_table, rows_read});
+  for (const Part& part : batch.parts) {
+    const Tensor context = part.sequence->ngram_context.last();
+    ngram_embedding(queue_,
+                    {&spec.params, part.of(batch.ids), make_tensor(context.data, DType::I32, {context.extent(0)}),
+                     weights_.ngram_table, part.of(rows_read)});
+  }
   const Tensor key = arena_.f32({rows, width}), value = arena_.f32({rows, spec_.hidden});
   const Tensor query = arena_.f32({rows, streams, spec_.hidden}), gated = arena_.f32({rows, width});
   apply(w.key, flat(rows_read), key);
@@ -172,8 +233,11 @@ void Forward::ngram(const LayerSpec& layer, const NgramWeights& w, const Batch& 
   ngram_gate(queue_, {key_streams, query, value, gated_streams});
   const Tensor normed = arena_.f32({rows, width}), conv = arena_.f32({rows, width});
   apply_norm(gated, w.norm_conv, normed);
-  causal_conv(queue_, {normed, layer_state.ngram_history, w.conv, spec.order(), conv});
-  push_history(normed, layer_state.ngram_history);
+  for (const Part& part : batch.parts) {
+    HistoryRows& history = part.sequence->layers[static_cast<size_t>(index)].ngram;
+    causal_conv(queue_, {part.of(normed), history.last(), w.conv, spec.order(), part.of(conv)});
+    history.append(part.of(normed));
+  }
   residual_add(queue_, conv, gated);  // V + C
   observe("ple_out", index, conv);
   residual_add(queue_, make_f32(x.f32(), {rows, width}), conv);

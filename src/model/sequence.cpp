@@ -19,7 +19,8 @@ Sequence::Sequence(const ModelSpec& spec, int64_t capacity, const CacheOptions& 
       caches.v = PagedRows(pool, options.values, {attention.kv_heads, attention.head_dim});
     } else {
       const DeltaSpec& delta = spec.delta;
-      caches.delta = DeltaState(pool, delta.key_heads, delta.value_heads, delta.dk, delta.dv, kDeltaChunk);
+      caches.delta =
+          DeltaState(pool, delta.key_heads, delta.value_heads, delta.dk, delta.dv, options.anchored ? kDeltaChunk : 1);
       caches.conv = HistoryRows(pool, DType::F32, delta.conv_width - 1, options.window, delta.channels());
     }
     if (layer.indexer.ratio > 0) {
@@ -43,25 +44,39 @@ void Sequence::each_cache(Self& self, Visit&& visit) {
     auto& caches = self.layers[i];
     const bool trunk = static_cast<int>(i) < self.trunk_layers_;
     const int64_t length = trunk ? self.length_ : self.mtp_length_;
-    auto one = [&](auto& cache, int64_t wanted) {
-      if (!cache.empty()) visit(cache, trunk, wanted);
+    auto one = [&](auto& cache, int64_t ratio) {
+      if (!cache.empty()) visit(cache, trunk, length, ratio);
     };
-    one(caches.k, length);
-    one(caches.v, length);
-    one(caches.index_keys, length / self.index_ratio_);
-    one(caches.index_tail, length);
-    one(caches.delta, length);
-    one(caches.conv, length);
-    one(caches.ngram, length);
+    one(caches.k, 1);
+    one(caches.v, 1);
+    one(caches.index_keys, self.index_ratio_);
+    one(caches.index_tail, 1);
+    one(caches.delta, 1);
+    one(caches.conv, 1);
+    one(caches.ngram, 1);
   }
-  if (!self.ngram_context.empty()) visit(self.ngram_context, true, self.length_);
+  if (!self.ngram_context.empty()) visit(self.ngram_context, true, self.length_, 1);
 }
 
 void Sequence::check_lengths() const {
-  each_cache(*this, [&](const auto& cache, bool, int64_t wanted) {
-    if (cache.length() != wanted)
+  each_cache(*this, [&](const auto& cache, bool, int64_t length, int64_t ratio) {
+    if (cache.length() != length / ratio)
       throw Error(ErrorKind::Argument, "a cache holds " + std::to_string(cache.length()) + " rows, not " +
-                                           std::to_string(wanted) + ": the sequence cannot go on");
+                                           std::to_string(length / ratio) + ": the sequence cannot go on");
+  });
+}
+
+void Sequence::prepare(int64_t rows) {
+  check_lengths();
+  each_cache(*this, [&](auto& cache, bool trunk, int64_t length, int64_t ratio) {
+    if (trunk) cache.prepare((length + rows) / ratio - length / ratio);
+  });
+}
+
+void Sequence::prepare_mtp(int64_t rows) {
+  check_lengths();
+  each_cache(*this, [&](auto& cache, bool trunk, int64_t length, int64_t ratio) {
+    if (!trunk) cache.prepare((length + rows) / ratio - length / ratio);
   });
 }
 
@@ -80,8 +95,8 @@ void Sequence::truncate(int64_t length) {
     throw Error(ErrorKind::Argument,
                 "a sequence of " + std::to_string(length_) + " positions cannot be cut to " + std::to_string(length));
   length_ = length;
-  each_cache(*this, [&](auto& cache, bool trunk, int64_t wanted) {
-    if (trunk) cache.truncate(wanted);
+  each_cache(*this, [&](auto& cache, bool trunk, int64_t position, int64_t ratio) {
+    if (trunk) cache.truncate(position / ratio);
   });
 }
 
@@ -90,14 +105,14 @@ void Sequence::truncate_mtp(int64_t length) {
     throw Error(ErrorKind::Argument,
                 "an MTP cache of " + std::to_string(mtp_length_) + " cells cannot be cut to " + std::to_string(length));
   mtp_length_ = length;
-  each_cache(*this, [&](auto& cache, bool trunk, int64_t wanted) {
-    if (!trunk) cache.truncate(wanted);
+  each_cache(*this, [&](auto& cache, bool trunk, int64_t position, int64_t ratio) {
+    if (!trunk) cache.truncate(position / ratio);
   });
 }
 
 uint64_t Sequence::hash() const {
   uint64_t hash = hash64(&length_, sizeof length_);
-  each_cache(*this, [&](const auto& cache, bool trunk, int64_t) {
+  each_cache(*this, [&](const auto& cache, bool trunk, int64_t, int64_t) {
     if (trunk) hash = cache.hash(hash);
   });
   return hash;
@@ -106,13 +121,13 @@ uint64_t Sequence::hash() const {
 void Sequence::save(ArchiveWriter& writer) const {
   writer.value(length_);
   writer.value(mtp_length_);
-  each_cache(*this, [&](const auto& cache, bool, int64_t) { cache.save(writer); });
+  each_cache(*this, [&](const auto& cache, bool, int64_t, int64_t) { cache.save(writer); });
 }
 
 void Sequence::load(ArchiveReader& reader) {
   length_ = reader.ranged(0, capacity_, "a length");
   mtp_length_ = reader.ranged(0, capacity_, "a length of the MTP cache");
-  each_cache(*this, [&](auto& cache, bool, int64_t wanted) { cache.load(reader, wanted); });
+  each_cache(*this, [&](auto& cache, bool, int64_t position, int64_t ratio) { cache.load(reader, position / ratio); });
 }
 
 StateBytes Sequence::bytes() const {

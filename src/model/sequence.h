@@ -16,6 +16,8 @@ struct CacheOptions {
   DType keys = DType::F16, values = DType::F16;  // f32, f16, bf16, q8_0, q4_0 (rotated: kv_rotation.h)
   DType index_keys = DType::BF16;                // f32, f16, bf16
   int64_t window = 8;                            // rows of one call that can be taken back
+  bool anchored =
+      true;  // delta nets keep their state at multiples of 64 and the rows since; else nothing is taken back
 };
 
 struct LayerCaches {
@@ -59,13 +61,17 @@ class Sequence {
   std::vector<LayerCaches> layers;
   HistoryRows ngram_context;  // i32: the last N - 1 tokens, -1 before the start
 
-  // For the forward pass: counts rows that every cache has taken. Error{Argument} when one of them disagrees.
+  // For the forward pass: takes the memory that `rows` more need. Error{Memory}; Error{Argument} when an earlier pass
+  // ended half-way.
+  void prepare(int64_t rows);
+  void prepare_mtp(int64_t rows);
+  // Counts rows that every cache has taken. Error{Argument} when one of them disagrees.
   void advance(int64_t rows);
   void advance_mtp(int64_t rows);
 
  private:
   template <class Self, class Visit>
-  static void each_cache(Self& self, Visit&& visit);  // visit(cache, layer, length it must have)
+  static void each_cache(Self& self, Visit&& visit);  // visit(cache, in the trunk?, positions, positions of a row)
   void check_lengths() const;
 
   int trunk_layers_ = 0;

@@ -120,7 +120,7 @@ int64_t Engine::context_for(const GenerateRequest& request) const {
   return std::max<int64_t>(context, 1);
 }
 
-bool Engine::read_prompt(std::span<const int32_t> prompt, SequenceState& state, const Tensor& logits,
+bool Engine::read_prompt(std::span<const int32_t> prompt, Sequence& state, const Tensor& logits,
                          const GenerateCallbacks& callbacks) {
   const size_t step = static_cast<size_t>(options_.micro_batch);
   for (size_t done = 0; done < prompt.size();) {
@@ -139,7 +139,7 @@ GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCa
   if (request.prompt.empty()) throw Error(ErrorKind::Argument, "the prompt is empty: give text to continue");
   const int64_t context = context_for(request);
   model_.file().check_sizes();
-  SequenceState state(model_.spec(), context);
+  Sequence state(model_.spec(), context, options_.caches);
   Sampler sampler(request.sampler, [this](int32_t id) { return !tokenizer_ || tokenizer_->may_be_sampled(id); });
   Constraint constraint;
   if (request.grammar) constraint = Constraint(*request.grammar, token_trie(), request.ignore_end);
@@ -177,7 +177,7 @@ GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCa
       result.reason = FinishReason::StopString;
       break;
     }
-    if (constraint.complete() || state.length == state.capacity()) break;
+    if (constraint.complete() || state.length() == state.capacity()) break;
     const bool more = request.max_tokens < 0 || static_cast<int64_t>(result.tokens.size()) < request.max_tokens;
     if (more) forward_.run({&token, 1}, state, logits);
   }

@@ -28,6 +28,7 @@ struct EngineOptions {
   int64_t micro_batch = 512;  // prompt tokens computed at a time; results do not depend on it
   RopeOverride rope;
   ForwardOptions forward;
+  CacheOptions caches;
   CpuFeatures cpu = cpu_features();  // what arms may use
   bool strict_arms = false;
   std::vector<std::pair<std::string, std::string>> arms;  // operator, arm
@@ -79,7 +80,7 @@ class Engine {
   GenerateResult generate(const GenerateRequest& request, const GenerateCallbacks& callbacks = {});
 
   // Runs a prompt in micro-batches; logits [1, V] of its last token. False: interrupted before the end.
-  bool read_prompt(std::span<const int32_t> prompt, SequenceState& state, const Tensor& logits,
+  bool read_prompt(std::span<const int32_t> prompt, Sequence& state, const Tensor& logits,
                    const GenerateCallbacks& callbacks);
 
  private:

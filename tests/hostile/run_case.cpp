@@ -50,7 +50,7 @@ std::string message_defect(const Error& error, const std::string& path, bool loa
 void draft(Engine& engine, std::span<const int32_t> tokens) {
   const ModelSpec& spec = engine.model().spec();
   const auto rows = static_cast<int64_t>(tokens.size());
-  SequenceState state(spec, rows);
+  Sequence state(spec, rows);
   const Buffer tap(static_cast<size_t>(rows * spec.residual_width()) * sizeof(float));
   const Buffer logits(static_cast<size_t>(spec.vocabulary) * sizeof(float));
   const Tensor taps = tap.f32({rows, spec.residual_width()}), row = logits.f32({1, spec.vocabulary});

@@ -29,7 +29,7 @@ std::vector<float> logits_of(const std::string& path, bool portable = false) {
   ModelRun model(path);
   if (portable)
     for (const char* op : {"matmul", "experts"}) model.forward().queue().request_arm(op, "portable");
-  SequenceState state(model.spec(), 24);
+  Sequence state(model.spec(), 24);
   std::vector<float> taps, logits = model.run(tokens, state, 100, &taps);
   if (model.spec().mtp_layers == 0) return logits;
   std::vector<float> drafted(static_cast<size_t>(24 * model.vocabulary()));

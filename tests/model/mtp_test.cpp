@@ -43,7 +43,7 @@ void check(bool embedding_half) {
   ModelRun model(path);
   ASSERT_EQ(model.spec().mtp_layers, 1);
   const std::vector<int32_t> ids{5, 9, 200, 17, 3};
-  SequenceState state(model.spec(), 16);
+  Sequence state(model.spec(), 16, exact_caches());
   std::vector<float> tap;
   model.run(ids, state, 100, &tap);
   constexpr int64_t kPairs = 4;
@@ -76,7 +76,7 @@ void check(bool embedding_half) {
       EXPECT_NEAR(static_cast<double>(logits[static_cast<size_t>(p * model.vocabulary() + id)]), sum, kRounding);
     }
   }
-  EXPECT_EQ(state.mtp_length, kPairs);
+  EXPECT_EQ(state.mtp_length(), kPairs);
 }
 
 TEST(Mtp, MergesTheEmbeddingOfTheNextToken) { check(true); }
@@ -89,7 +89,7 @@ TEST(Mtp, StepsEqualOneCall) {
   RandomModel({.hidden = kHidden}).write_qwen35_mtp(path, {});
   ModelRun model(path);
   const std::vector<int32_t> ids{5, 9, 200, 17, 3, 77};
-  SequenceState together(model.spec(), 16), stepped(model.spec(), 16);
+  Sequence together(model.spec(), 16, exact_caches()), stepped(model.spec(), 16, exact_caches());
   std::vector<float> tap, ignored;
   model.run(ids, together, 100, &tap);
   model.run(ids, stepped, 100, &ignored);
@@ -108,7 +108,7 @@ TEST(Mtp, ModelWithoutABlockRefuses) {
   const TempFolder folder;
   RandomModel({}).write_qwen3(folder.file("plain.gguf"));
   ModelRun model(folder.file("plain.gguf"));
-  SequenceState state(model.spec(), 4);
+  Sequence state(model.spec(), 4, exact_caches());
   float tap[kHidden] = {};
   const int32_t id = 1;
   EXPECT_THROW(model.forward().draft(make_f32(tap, {1, kHidden}), {&id, 1}, 0, state, {}), Error);

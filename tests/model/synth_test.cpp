@@ -102,7 +102,7 @@ TEST(Synth, RoutersDecaysAndIndexAreAlive) {
   ModelRun model(path, 1, options);
   std::vector<int32_t> prompt;
   for (int i = 0; i < 120; ++i) prompt.push_back((i * 7919 + 13) % 8000);
-  SequenceState state(model.spec(), 120);
+  Sequence state(model.spec(), 120, exact_caches());
   model.run(prompt, state);
   EXPECT_GT(selections.size(), 35u);  // of 40 rows beyond the budget of 64: hardly two select the same cells
   const Tensor& a = model.model().weights().layers[0].delta.a;
@@ -127,7 +127,7 @@ TEST(Synth, EveryArchitectureAndTypeGenerates) {
       engine_options.model = path;
       engine_options.threads = 1;
       Engine engine(engine_options, log);
-      const SequenceState state(engine.model().spec(), 100);
+      const Sequence state(engine.model().spec(), 100, exact_caches());
       EXPECT_EQ(state_bytes(engine.model().spec(), 100).total(), state.bytes());
       GenerateRequest request;
       request.prompt = {450, 7584, 536};

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "model/forward.h"
 #include "model/model.h"
+#include "model/sequence.h"
 
 namespace strata::test {
 
@@ -36,6 +37,13 @@ inline std::vector<std::string> entries_of(const std::string& folder, const std:
   return names;
 }
 
+// Fixtures were made with f32 caches.
+inline CacheOptions exact_caches() {
+  CacheOptions options;
+  options.keys = options.values = options.index_keys = DType::F32;
+  return options;
+}
+
 class ModelRun {
  public:
   explicit ModelRun(const std::string& path, int threads = 1, ForwardOptions options = {}, RopeOverride rope = {})
@@ -50,7 +58,7 @@ class ModelRun {
   int64_t vocabulary() const { return spec().vocabulary; }
 
   // Logits [n, V] of every token, in calls of at most `step` tokens; tap [n, residual] when asked for.
-  std::vector<float> run(std::span<const int32_t> tokens, SequenceState& state, int64_t step = 1 << 20,
+  std::vector<float> run(std::span<const int32_t> tokens, Sequence& state, int64_t step = 1 << 20,
                          std::vector<float>* tap = nullptr) {
     const int64_t total = static_cast<int64_t>(tokens.size()), width = spec().residual_width();
     std::vector<float> logits(static_cast<size_t>(total * vocabulary()));
@@ -66,13 +74,13 @@ class ModelRun {
   }
 
   std::vector<float> run(std::span<const int32_t> tokens, int64_t step = 1 << 20) {
-    SequenceState state(spec(), static_cast<int64_t>(tokens.size()));
+    Sequence state(spec(), static_cast<int64_t>(tokens.size()), exact_caches());
     return run(tokens, state, step);
   }
 
   // Greedy continuation, ties to the lower id, no end of text. logits: of the step each id was taken from.
   std::vector<int32_t> greedy(std::span<const int32_t> prompt, int count, std::vector<float>* logits = nullptr) {
-    SequenceState state(spec(), static_cast<int64_t>(prompt.size()) + count);
+    Sequence state(spec(), static_cast<int64_t>(prompt.size()) + count, exact_caches());
     std::vector<float> all = run(prompt, state);
     std::vector<float> last(all.end() - vocabulary(), all.end());
     std::vector<int32_t> ids;

@@ -92,7 +92,7 @@ struct Rows {
       const auto* row = static_cast<const float*>(real.row(static_cast<int64_t>(i)));
       ASSERT_EQ(row[0], expected[i]) << i;
       ASSERT_EQ(row[1], expected[i] + 0.25f) << i;
-      const auto* page = static_cast<const float*>(real.table().pages[i / kPageRows]);
+      const auto* page = static_cast<const float*>(real.pages().page[i / kPageRows]);
       ASSERT_EQ(page[i % kPageRows * 2], expected[i]);
     }
   }
