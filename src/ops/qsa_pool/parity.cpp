@@ -157,7 +157,7 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
           s.eps = ratio == 5 ? 0.5f : 1e-6f;  // a small eps would hide the factor 1 / ratio: the norm divides it out
           add(s);
         }
-    add({.stored = stored, .first = 262143, .rows = 6});  // large angles
+    add({.stored = stored, .first = 65535, .rows = 6});  // large angles
     add({.stored = stored, .rows = 0});
     add({.stored = stored, .rows = 64, .magnitude = 1e-20f});
     add({.stored = stored, .rows = 64, .magnitude = 1e17f});
