@@ -6,10 +6,25 @@ namespace strata {
 
 void qsa_score_portable(Queue& queue, const QsaScoreArgs& args);  // cpu.cpp
 void qsa_score_dead_rows(const QsaScoreArgs& args);               // dead.cpp
+void qsa_score_avx2(Queue& queue, const QsaScoreArgs& args);      // cpu_simd.cpp
+void qsa_score_avx512(Queue& queue, const QsaScoreArgs& args);
+void qsa_score_avx512bf16(Queue& queue, const QsaScoreArgs& args);
 
 namespace {
-constexpr Arm<QsaScoreArgs> kArms[] = {{"portable", always_runs<QsaScoreArgs>, qsa_score_portable}};
+
+std::string needs_bf16(const QsaScoreArgs& args) {
+  if (args.pooled.dtype == DType::BF16) return {};
+  return "the keys are " + std::string(to_string(args.pooled.dtype)) + ", this arm multiplies bf16";
 }
+
+constexpr Arm<QsaScoreArgs> kArms[] = {
+    {"avx512bf16", needs_bf16, qsa_score_avx512bf16, true, false, CpuIsa::Avx512Bf16},
+    {"avx512", always_runs<QsaScoreArgs>, qsa_score_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<QsaScoreArgs>, qsa_score_avx2, true, false, CpuIsa::Avx2},
+    {"portable", always_runs<QsaScoreArgs>, qsa_score_portable},
+};
+
+}  // namespace
 
 std::span<const Arm<QsaScoreArgs>> qsa_score_arms() { return kArms; }
 
