@@ -22,7 +22,12 @@ enum class Fault {
 
 #if defined(STRATA_FAULTS)
 extern Fault active_fault;
-[[gnu::always_inline]] static inline bool fault(Fault which) { return active_fault == which; }
+extern int fault_hits;  // how often the active one was met
+[[maybe_unused, gnu::always_inline]] static inline bool fault(Fault which) {
+  if (active_fault != which) return false;
+  __atomic_fetch_add(&fault_hits, 1, __ATOMIC_RELAXED);
+  return true;
+}
 #else
 [[maybe_unused]] static constexpr bool fault(Fault) { return false; }
 #endif

@@ -52,12 +52,32 @@ constexpr std::array kKernels{
                 .choices = "auto|portable|avx2|avx512|avx512-vnni|avx512-bf16",
                 .group = "Arms",
                 .help = "the most that CPU arms may use; auto: all that the processor has"},
+    SettingSpec{.name = "select.wmma",
+                .type = SettingType::Bool,
+                .default_text = "false",
+                .group = "Arms",
+                .help = "as --arm qsa_score=wmma: score blocks on matrix cores where there are some"},
+    SettingSpec{.name = "gdn.wy",
+                .type = SettingType::Bool,
+                .default_text = "false",
+                .group = "Arms",
+                .help = "as --arm gated_delta=wy: the delta rule in chunks"},
 };
 
 }  // namespace
 
 std::span<const SettingSpec> common_settings() { return kCommon; }
 std::span<const SettingSpec> kernel_settings() { return kKernels; }
+
+std::vector<std::pair<std::string, std::string>> requested_arms(const Settings& settings,
+                                                                const std::vector<std::string>& operators) {
+  std::vector<std::pair<std::string, std::string>> arms;
+  if (settings.get_bool("select.wmma")) arms.emplace_back("qsa_score", "wmma");
+  if (settings.get_bool("gdn.wy")) arms.emplace_back("gated_delta", "wy");
+  for (const std::string& op : operators)  // after the short names: the later request holds
+    if (const std::string& arm = settings.get_text("arm." + op); !arm.empty()) arms.emplace_back(op, arm);
+  return arms;
+}
 
 CpuFeatures allowed_cpu(const Settings& settings) {
   const std::string& isa = settings.get_text("cpu.isa");

@@ -172,7 +172,7 @@ const std::vector<std::string>& operator_names() {
 
 std::vector<std::string_view> engine_setting_names() {
   std::vector<std::string_view> names = names_of(kModel);
-  names.insert(names.end(), {"threads", "arm", "strict_arms", "cpu.isa"});
+  names.insert(names.end(), {"threads", "arm", "strict_arms", "cpu.isa", "select.wmma", "gdn.wy"});
   return names;
 }
 
@@ -194,8 +194,7 @@ EngineOptions engine_options(const Settings& settings) {
       settings.get_text("mtp.hidden_norm") == "joint" ? MtpHiddenNorm::Joint : MtpHiddenNorm::PerStream;
   options.cpu = allowed_cpu(settings);
   options.strict_arms = settings.get_bool("strict_arms");
-  for (const std::string& op : operator_names())
-    if (const std::string& arm = settings.get_text("arm." + op); !arm.empty()) options.arms.emplace_back(op, arm);
+  options.arms = requested_arms(settings, operator_names());
   return options;
 }
 

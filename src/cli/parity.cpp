@@ -53,7 +53,7 @@ std::string verdict(const ParityReport& report) {
 }
 
 void print_row(const ParityReport& report) {
-  fmt::print("{:<18} {:<10} {:<14} {:>6} {:>9.4f} {:>9} {:>8} {:>8} {:>7.1f}  {}\n", report.op, report.arm,
+  fmt::print("{:<18} {:<12} {:<15} {:>6} {:>9.4f} {:>9} {:>8} {:>8} {:>7.1f}  {}\n", report.op, report.arm,
              report.device_class, report.cases, report.utilisation, report.variants, report.controls,
              fmt::format("{}/{}", report.mutants_caught, report.mutants), report.seconds, verdict(report));
   std::fflush(stdout);
@@ -98,7 +98,7 @@ int run(CommandContext& context) {
   if (::isatty(STDERR_FILENO) != 0)
     options.progress = [](int done, int total) { fmt::print(stderr, "{} of {} cases \r", done, total); };
   if (!json)
-    fmt::print("{:<18} {:<10} {:<14} {:>6} {:>9} {:>9} {:>8} {:>8} {:>7}  {}\n", "operator", "arm", "class", "cases",
+    fmt::print("{:<18} {:<12} {:<15} {:>6} {:>9} {:>9} {:>8} {:>8} {:>7}  {}\n", "operator", "arm", "class", "cases",
                "of bound", "same bits", "controls", "mutants", "seconds", "");
   bool failed = false, incomplete = false;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();

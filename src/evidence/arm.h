@@ -70,7 +70,8 @@ std::string always_runs(const Args&) {
 }
 
 // What the user asked for if it can run, else the first arm that may be a default and can run. The choice is logged
-// once; a refused request is logged with its reason, or is an error under strict_arms.
+// once, what was asked for at level info; a refused request is logged with its reason, or is an error under
+// strict_arms.
 template <class Args>
 const Arm<Args>& choose_arm(Queue& queue, const char* op, std::span<const Arm<Args>> arms, const Args& args) {
   ArmChoice& choice = queue.arm(op);
@@ -88,8 +89,11 @@ const Arm<Args>& choose_arm(Queue& queue, const char* op, std::span<const Arm<Ar
   if (chosen == nullptr) throw Error(ErrorKind::Argument, "no arm can run these arguments here", op);
   if (choice.ran != chosen->name) {
     choice.ran = chosen->name;
-    if (refused.empty())
-      queue.log().debug(std::string("arm ") + op + " = " + choice.ran);
+    const std::string line = std::string("arm ") + op + " = " + choice.ran + " (" + cpu_class(chosen->isa) + ")";
+    if (refused.empty() && choice.requested.empty())
+      queue.log().debug(line);
+    else if (refused.empty())
+      queue.log().info(line);
     else
       queue.log().warn(std::string("arm ") + op + ": " + refused + "; using " + choice.ran);
   }

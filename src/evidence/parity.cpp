@@ -46,6 +46,7 @@ class Runner {
         run_case(test);
       else
         refuse(refusal);
+      if (options_.stop_at_failure && !report_.failures.empty()) break;
       if (options_.progress) options_.progress(++done, static_cast<int>(makers.size()));
     }
     finish();

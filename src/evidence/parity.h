@@ -92,6 +92,7 @@ struct ParityOptions {
   CpuFeatures cpu = cpu_features();
   std::function<void(int done, int total)> progress;
   std::function<bool()> cancelled;
+  bool stop_at_failure = false;  // the first failure is enough
 };
 
 // Runs every case. Never throws for a defect of the arm: that is a failure in the report.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/fault.h"
 #include "base/fmath.h"
 #include "gguf/quant.h"
 #include "ops/matmul/matmul.h"
@@ -14,6 +15,7 @@ void matmul_portable(Queue& queue, const MatmulArgs& args) {
   const int64_t rows = args.x.extent(0), in = args.x.extent(1), out = args.weight.extent(0);
   const gguf::DecodeRow decode = gguf::decoder(args.weight.dtype);
   const bool plain = args.weight.dtype == DType::F32;
+  const int64_t terms = fault(Fault::SkipTail) ? in / kLanes * kLanes : in;
   const float* bias = args.bias.empty() ? nullptr : args.bias.f32();
   const int64_t grain = (ThreadPool::grain_of(in * rows) + kTile - 1) / kTile * kTile;
   queue.pool().run(out, grain, [&](int64_t begin, int64_t end, int) {
@@ -30,8 +32,8 @@ void matmul_portable(Queue& queue, const MatmulArgs& args) {
         const float* x = args.x.row<const float>(t);
         float* y = args.y.row<float>(t) + tile;
         for (int64_t i = 0; i < count; ++i) {
-          const float product = dot_f32(x, w[i], in) * args.scale;
-          y[i] = bias != nullptr ? product + bias[tile + i] : product;
+          const float product = dot_f32(x, w[i], terms) * args.scale;
+          y[fault(Fault::TransposeTile) ? count - 1 - i : i] = bias != nullptr ? product + bias[tile + i] : product;
         }
       }
     }

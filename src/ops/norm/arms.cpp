@@ -3,10 +3,16 @@
 
 namespace strata {
 
-void norm_portable(Queue& queue, const NormArgs& args);  // cpu.cpp
+void norm_portable(Queue& queue, const NormArgs& args);  // cpu.cpp, as the next two
+void norm_avx2(Queue& queue, const NormArgs& args);
+void norm_avx512(Queue& queue, const NormArgs& args);
 
 namespace {
-constexpr Arm<NormArgs> kArms[] = {{"portable", always_runs<NormArgs>, norm_portable}};
+constexpr Arm<NormArgs> kArms[] = {
+    {"avx512", always_runs<NormArgs>, norm_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<NormArgs>, norm_avx2, true, false, CpuIsa::Avx2},
+    {"portable", always_runs<NormArgs>, norm_portable},
+};
 }
 
 void norm(Queue& queue, const NormArgs& args) {

@@ -48,7 +48,7 @@ TEST_F(ArmTest, FirstThatMayBeADefaultAndCanRun) {
 TEST_F(ArmTest, OptInRunsOnlyWhenAskedFor) {
   queue_.request_arm("score", "matrix");
   EXPECT_EQ(chosen(128), "matrix");
-  EXPECT_EQ(logged(), "debug: arm score = matrix\n");
+  EXPECT_EQ(logged(), "info: arm score = matrix (cpu-portable)\n");
 }
 
 TEST_F(ArmTest, ARefusalHasAReasonAndIsLoggedOnce) {

@@ -1,0 +1,5 @@
+#include "ops/norm/norm_row.h"
+
+namespace strata {
+void norm_row_portable(const NormRow& row) { norm_row(row); }
+}  // namespace strata
