@@ -1,8 +1,8 @@
 // The SIMD arms around their kernels: queries laid out once, keys transposed tile by tile, threads along the blocks.
 #include <algorithm>
 #include <bit>
+#include <memory>
 
-#include "base/buffer.h"
 #include "base/fault.h"
 #include "ops/qsa_score/kernels.h"
 #include "ops/qsa_score/operands.h"
@@ -11,6 +11,20 @@ namespace strata {
 namespace {
 
 constexpr int64_t kQueries = 256;  // laid out at a time: 512 KiB for 4 heads of 128
+
+// Aligned to a cache line, not cleared.
+class Scratch {
+ public:
+  explicit Scratch(int64_t floats)
+      : memory_(std::make_unique_for_overwrite<float[]>(static_cast<size_t>(floats) + 16)) {}
+  float* data() const {
+    const auto address = reinterpret_cast<uintptr_t>(memory_.get());
+    return memory_.get() + (64 - address % 64) % 64 / sizeof(float);
+  }
+
+ private:
+  std::unique_ptr<float[]> memory_;
+};
 
 QsaForm form_of(DType dtype) {
   if (dtype == DType::F32) return QsaForm::F32;
@@ -39,20 +53,20 @@ void score_with(Queue& queue, const QsaScoreArgs& args, const QsaScoreKernels& k
   const int64_t rows = args.q.extent(0), heads = args.q.extent(1), d = args.q.extent(2);
   const int64_t steps = kernels.layout == QsaLayout::Dims ? d : (d + 1) / 2, query_size = heads * steps;
   const int32_t* n_kv = args.n_kv.as<int32_t>();
-  const Buffer queries(static_cast<size_t>(std::min(rows, kQueries) * query_size) * sizeof(float));
-  const Buffer tiles(static_cast<size_t>(queue.pool().threads() * kQsaTile * steps) * sizeof(float));
+  const Scratch queries(std::min(rows, kQueries) * query_size);
+  const Scratch tiles(queue.pool().threads() * kQsaTile * steps);
   for (int64_t first = 0; first < rows; first += kQueries) {
     const int64_t count = std::min(kQueries, rows - first);
     const int64_t blocks = *std::max_element(n_kv + first, n_kv + first + count) / args.ratio;
     if (blocks == 0) continue;
-    auto* query = static_cast<float*>(queries.data());
+    float* query = queries.data();
     queue.pool().run(count, ThreadPool::grain_of(query_size), [&](int64_t begin, int64_t end, int) {
       for (int64_t t = begin; t < end; ++t)
         lay_out_query(args, first + t, kernels.layout, steps, query + t * query_size);
     });
     const int64_t grain = (ThreadPool::grain_of(count * query_size / 16) + kQsaTile - 1) / kQsaTile * kQsaTile;
     queue.pool().run(blocks, grain, [&](int64_t begin, int64_t end, int share) {
-      float* tile = static_cast<float*>(tiles.data()) + share * kQsaTile * steps;
+      float* tile = tiles.data() + share * kQsaTile * steps;
       for (int64_t b = begin; b < end; b += kQsaTile) {
         kernels.pack(args.pooled.row<const void>(b), args.pooled.stride(0), std::min(kQsaTile, end - b), d,
                      form_of(args.pooled.dtype), tile);

@@ -218,6 +218,8 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
 
 }  // namespace
 
-OperatorEvidence qsa_score_evidence() { return {"qsa_score", arm_infos(qsa_score_arms()), cases, true}; }
+OperatorEvidence qsa_score_evidence() {
+  return {"qsa_score", arm_infos(qsa_score_arms()), cases, true, qsa_score_shapes};
+}
 
 }  // namespace strata

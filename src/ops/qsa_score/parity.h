@@ -11,6 +11,7 @@ namespace strata {
 
 std::span<const Arm<QsaScoreArgs>> qsa_score_arms();
 OperatorEvidence qsa_score_evidence();
+std::vector<std::function<BenchShape()>> qsa_score_shapes();  // bench.cpp
 
 // Do the `best` blocks by the given scores equal those by the expected ones? Empty: yes, or errors inside the bounds
 // may change the choice (`force` is then false); else the first difference.
