@@ -97,15 +97,17 @@ STRATA_SIMD void gather_whole(const char* keys, int64_t stride, int64_t first, W
 
 #endif
 
-// The 16-bit halves of sixteen words as f32.
-STRATA_SIMD void store_halves(const uint32_t* words, QsaForm form, float* low, float* high) {
-  uint16_t halves[2][16];
-  for (int b = 0; b < 16; ++b) {
-    halves[0][b] = static_cast<uint16_t>(words[b]);
-    halves[1][b] = static_cast<uint16_t>(words[b] >> 16);
+// The low or the high halves of sixteen words as f32: the upper half of an f32 is a bf16.
+STRATA_SIMD void store_halves(const uint32_t* words, QsaForm form, bool high, float* out) {
+  if (form == QsaForm::Bf16) {
+    uint32_t bits[16];
+    for (int b = 0; b < 16; ++b) bits[b] = high ? words[b] & 0xffff0000u : words[b] << 16;
+    __builtin_memcpy(out, bits, sizeof bits);
+  } else {
+    uint16_t halves[16];
+    for (int b = 0; b < 16; ++b) halves[b] = static_cast<uint16_t>(high ? words[b] >> 16 : words[b]);
+    store16(out, load16_f16(halves));
   }
-  store16(low, form == QsaForm::Bf16 ? load16_bf16(halves[0]) : load16_f16(halves[0]));
-  if (high != nullptr) store16(high, form == QsaForm::Bf16 ? load16_bf16(halves[1]) : load16_f16(halves[1]));
 }
 
 STRATA_SIMD void exchange(WordBlock& block) {
@@ -132,11 +134,12 @@ STRATA_SIMD void pack_tile(const void* keys, int64_t stride, int64_t count, int6
       if (fault(Fault::TransposeTile)) exchange(block);
       for (int64_t w = first; w < words && w < first + 16; ++w) {
         const uint32_t* row = block.words[w - first];
-        if (narrow && layout == QsaLayout::Dims)
-          store_halves(row, form, tile + 2 * w * kQsaTile + lane,
-                       2 * w + 1 < d ? tile + (2 * w + 1) * kQsaTile + lane : nullptr);
-        else
+        if (!narrow || layout == QsaLayout::Pairs) {
           __builtin_memcpy(tile + w * kQsaTile + lane, row, sizeof block.words[0]);
+          continue;
+        }
+        store_halves(row, form, false, tile + 2 * w * kQsaTile + lane);
+        if (2 * w + 1 < d) store_halves(row, form, true, tile + (2 * w + 1) * kQsaTile + lane);
       }
     }
   }

@@ -5,9 +5,15 @@
 namespace strata {
 
 void qsa_select_portable(Queue& queue, const QsaSelectArgs& args);  // rows.cpp
+void qsa_select_avx2(Queue& queue, const QsaSelectArgs& args);
+void qsa_select_avx512(Queue& queue, const QsaSelectArgs& args);
 
 namespace {
-constexpr Arm<QsaSelectArgs> kArms[] = {{"portable", always_runs<QsaSelectArgs>, qsa_select_portable}};
+constexpr Arm<QsaSelectArgs> kArms[] = {
+    {"avx512", always_runs<QsaSelectArgs>, qsa_select_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<QsaSelectArgs>, qsa_select_avx2, true, false, CpuIsa::Avx2},
+    {"portable", always_runs<QsaSelectArgs>, qsa_select_portable},
+};
 }
 
 std::span<const Arm<QsaSelectArgs>> qsa_select_arms() { return kArms; }

@@ -157,6 +157,8 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
 
 }  // namespace
 
-OperatorEvidence qsa_select_evidence() { return {"qsa_select", arm_infos(qsa_select_arms()), cases, false}; }
+OperatorEvidence qsa_select_evidence() {
+  return {"qsa_select", arm_infos(qsa_select_arms()), cases, false, qsa_select_shapes};
+}
 
 }  // namespace strata

@@ -11,5 +11,6 @@ namespace strata {
 
 std::span<const Arm<QsaSelectArgs>> qsa_select_arms();
 OperatorEvidence qsa_select_evidence();
+std::vector<std::function<BenchShape()>> qsa_select_shapes();  // bench.cpp
 
 }  // namespace strata

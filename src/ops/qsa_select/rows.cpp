@@ -166,5 +166,7 @@ void select_rows(Queue& queue, const QsaSelectArgs& args, const QsaSelectKernels
 }  // namespace
 
 void qsa_select_portable(Queue& queue, const QsaSelectArgs& args) { select_rows(queue, args, kQsaSelectPortable); }
+void qsa_select_avx2(Queue& queue, const QsaSelectArgs& args) { select_rows(queue, args, kQsaSelectAvx2); }
+void qsa_select_avx512(Queue& queue, const QsaSelectArgs& args) { select_rows(queue, args, kQsaSelectAvx512); }
 
 }  // namespace strata
