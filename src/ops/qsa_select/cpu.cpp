@@ -15,19 +15,21 @@ uint32_t qsa_order_key(float score) {
 
 namespace {
 
-int64_t compact(const float* scores, int64_t n, float least, int64_t capacity, float* values, int32_t* blocks) {
+int64_t compact(const float* scores, int64_t n, float least, int64_t capacity, int32_t* blocks) {
   int64_t found = 0;
   for (int64_t b = 0; b < n && found <= capacity; ++b) {
-    values[found] = scores[b];
     blocks[found] = static_cast<int32_t>(b);
     found += scores[b] >= least;
   }
   return found;
 }
 
-uint32_t order(const float* scores, int64_t n, uint32_t* keys) {
+uint32_t order(const float* scores, const int32_t* blocks, int64_t n, uint32_t* keys) {
   uint32_t largest = 0;
-  for (int64_t i = 0; i < n; ++i) largest = std::max(largest, keys[i] = qsa_order_key(scores[i]));
+  for (int64_t i = 0; i < n; ++i) {
+    keys[i] = qsa_order_key(scores[blocks == nullptr ? i : blocks[i]]);
+    largest = std::max(largest, keys[i]);
+  }
   return largest;
 }
 

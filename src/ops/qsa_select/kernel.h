@@ -34,6 +34,9 @@ STRATA_PASS Vector smaller(Vector a, Vector b) { return _mm512_min_epu32(a, b); 
 STRATA_PASS Vector pack_lanes(Vector v, uint32_t mask) {
   return _mm512_maskz_compress_epi32(static_cast<__mmask16>(mask), v);
 }
+STRATA_PASS void store_four(void* p, Vector v) {
+  _mm_storeu_si128(static_cast<__m128i*>(p), _mm512_castsi512_si128(v));
+}
 STRATA_PASS Vector keys_of(Vector scores) {
   const __m512 y = _mm512_add_ps(_mm512_castsi512_ps(scores), _mm512_setzero_ps());
   const __m512i bits = _mm512_castps_si512(y);
@@ -74,6 +77,9 @@ STRATA_PASS Vector pack_lanes(Vector v, uint32_t mask) {
   const __m128i order = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kOrders.lane[mask]));
   return _mm256_permutevar8x32_epi32(v, _mm256_cvtepu8_epi32(order));
 }
+STRATA_PASS void store_four(void* p, Vector v) {
+  _mm_storeu_si128(static_cast<__m128i*>(p), _mm256_castsi256_si128(v));
+}
 STRATA_PASS Vector keys_of(Vector scores) {
   const __m256 y = _mm256_add_ps(_mm256_castsi256_ps(scores), _mm256_setzero_ps());
   const __m256i bits = _mm256_castps_si256(y);
@@ -106,6 +112,7 @@ STRATA_PASS uint32_t equals(Vector a, Vector b) { return a == b; }
 STRATA_PASS Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 STRATA_PASS Vector smaller(Vector a, Vector b) { return a < b ? a : b; }
 STRATA_PASS Vector pack_lanes(Vector v, uint32_t) { return v; }
+STRATA_PASS void store_four(void* p, Vector v) { store(p, v); }
 STRATA_PASS Vector keys_of(Vector scores) {
   const float y = as_score(scores) + 0.0f;
   uint32_t bits;
@@ -118,39 +125,43 @@ STRATA_PASS Vector keys_of(Vector scores) {
 STRATA_PASS int64_t ones(uint32_t mask) { return __builtin_popcount(mask); }
 STRATA_PASS uint32_t first_ones(int64_t n) { return n >= 32 ? ~0u : (1u << n) - 1; }
 
-// The last, ragged vector of an array, `fill` where there is nothing.
-STRATA_PASS Vector load_rest(const void* p, int64_t n, uint32_t fill) {
-  uint32_t lanes[kLanes];
-  for (int i = 0; i < kLanes; ++i) {
-    lanes[i] = fill;
-    if (i < n) __builtin_memcpy(&lanes[i], static_cast<const char*>(p) + 4 * i, 4);
-  }
+// Up to kLanes scores one by one: those of given blocks, or the last, ragged ones of a row. NaN where there are none.
+STRATA_PASS Vector load_each(const float* scores, const int32_t* blocks, int64_t n) {
+  float lanes[kLanes];
+  for (int i = 0; i < kLanes; ++i) lanes[i] = i < n ? scores[blocks == nullptr ? i : blocks[i]] : __builtin_nanf("");
   return load(lanes);
 }
 
-constexpr uint32_t kNan = 0x7fffffffu;
-
-int64_t compact(const float* scores, int64_t n, float least, int64_t capacity, float* values, int32_t* blocks) {
+int64_t compact(const float* scores, int64_t n, float least, int64_t capacity, int32_t* blocks) {
   Vector numbers = lane_numbers();
   const Vector step = all_lanes(kLanes);
   int64_t found = 0;
   for (int64_t b = 0; b < n && found <= capacity; b += kLanes) {
     const bool whole = b + kLanes <= n;
     if (!whole && fault(Fault::SkipTail)) break;
-    const Vector v = whole ? load(scores + b) : load_rest(scores + b, n - b, kNan);
-    const uint32_t mask = at_least(v, least);
-    store(values + found, pack_lanes(v, mask));
-    store(blocks + found, pack_lanes(numbers, mask));
-    found += ones(mask);
+    const uint32_t mask = at_least(whole ? load(scores + b) : load_each(scores + b, nullptr, n - b), least);
+    const Vector kept = pack_lanes(numbers, mask);
+    const int64_t more = ones(mask);
+    if (more <= 4)  // nearly always: a whole vector would cross a cache line at almost every step
+      store_four(blocks + found, kept);
+    else
+      store(blocks + found, kept);
+    found += more;
     numbers = add(numbers, step);
   }
   return found > capacity ? capacity + 1 : found;
 }
 
-uint32_t order(const float* scores, int64_t n, uint32_t* keys) {
+uint32_t order(const float* scores, const int32_t* blocks, int64_t n, uint32_t* keys) {
   Vector largest = all_lanes(0);
   for (int64_t i = 0; i < n; i += kLanes) {
-    const Vector v = keys_of(i + kLanes <= n ? load(scores + i) : load_rest(scores + i, n - i, kNan));
+    const bool whole = i + kLanes <= n;
+    Vector v;
+    if (blocks != nullptr)
+      v = whole ? load_each(scores, blocks + i, kLanes) : load_each(scores, blocks + i, n - i);
+    else
+      v = whole ? load(scores + i) : load_each(scores + i, nullptr, n - i);
+    v = keys_of(v);
     store(keys + i, v);
     largest = larger(largest, v);
   }
@@ -188,6 +199,7 @@ void take(const uint32_t* keys, const int32_t* blocks, int64_t n, uint32_t thres
     const uint32_t valid = first_ones(n - i < kLanes ? n - i : kLanes);
     const Vector v = load(keys + i);  // whole vectors: the array has room for one more
     uint32_t ties = equals(v, bar) & valid;
+    if (equal == 0) ties = 0;
     for (; ones(ties) > equal; ties &= ~(1u << (31 - __builtin_clz(ties)))) {
     }
     equal -= ones(ties);

@@ -29,9 +29,10 @@ class RowSelector {
  public:
   RowSelector(const QsaSelectArgs& args, const QsaSelectKernels& kernels)
       : args_(args), kernels_(kernels), ratio_(args.ratio), budget_(args.budget / args.ratio) {
+    kept_capacity_ = std::max(4 * budget_, kMaxSample);
+    blocks_ = std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(kept_capacity_ + kSlack));
     chosen_ = std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(budget_ + 1 + kSlack));
-    reserve(std::max(4 * budget_, kMaxSample));
-    kept_capacity_ = capacity_;
+    reserve_keys(kept_capacity_);
   }
 
   void select(int64_t row) {
@@ -64,26 +65,30 @@ class RowSelector {
     for (int64_t i = 0; i < cells; ++i) ids[i] = static_cast<int32_t>(first_cell + i);
     return cells;
   }
-
-  void reserve(int64_t capacity) {
-    if (capacity <= capacity_) return;
-    capacity_ = capacity;
-    const auto size = static_cast<size_t>(capacity + kSlack);
-    values_ = std::make_unique_for_overwrite<float[]>(size);
-    blocks_ = std::make_unique_for_overwrite<int32_t[]>(size);
-    keys_ = std::make_unique_for_overwrite<uint32_t[]>(size);
+  int64_t emit_blocks(int32_t* ids, const int32_t* blocks, int64_t number) const {
+    for (int64_t i = 0; i < number; ++i)
+      if (ratio_ == 4)
+        emit(ids + 4 * i, int64_t{blocks[i]} * 4, 4);  // one vector
+      else
+        emit(ids + ratio_ * i, int64_t{blocks[i]} * ratio_, ratio_);
+    return number * ratio_;
   }
 
-  // The largest key that at least `rank` of the keys reach. `hint` is tried first, and the key above it: with many ties
-  // the cut is often just there.
-  uint32_t key_of_rank(int64_t n, int64_t rank, uint32_t largest, uint32_t hint) const {
+  void reserve_keys(int64_t count) {
+    if (count > key_capacity_) keys_ = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(count + kSlack));
+    key_capacity_ = std::max(key_capacity_, count);
+  }
+
+  // The largest key that at least `rank` of the keys reach; with `more`, any key that up to so many more reach will do.
+  // `hint` is tried first, and the key above it: with many ties the cut is often just there.
+  uint32_t key_of_rank(int64_t n, int64_t rank, int64_t more, uint32_t largest, uint32_t hint) const {
     uint32_t low = 0, high = largest;  // the answer is in low .. high
-    for (int step = 0; low < high; ++step) {
-      uint32_t middle = low + (high - low) / 2 + 1;
-      if (step < 2 && hint + static_cast<uint32_t>(step) > low && hint < high)
-        middle = hint + static_cast<uint32_t>(step);
+    for (uint32_t step = 0; low < high; ++step) {
+      const uint32_t tried = hint + step;
+      const bool try_it = step < 2 && tried > low && tried <= high;
+      const uint32_t middle = try_it ? tried : low + (high - low) / 2 + 1;
       const int64_t reach = kernels_.count(keys_.get(), n, middle);
-      if (reach == rank) return kernels_.smallest(keys_.get(), n, middle);
+      if (reach >= rank && reach <= rank + more) return kernels_.smallest(keys_.get(), n, middle);
       if (reach > rank)
         low = middle;
       else
@@ -93,21 +98,22 @@ class RowSelector {
   }
 
   // A score that about `wanted` of all are above, and with near certainty not fewer: the order statistic of an evenly
-  // spaced sample, four standard deviations and a few beyond the expected one. 0: no such score.
+  // spaced sample, three standard deviations and a few beyond the expected one. 0: no such score.
   uint32_t sampled_pivot(const float* scores, int64_t n, int64_t wanted) {
     const int64_t size = std::clamp(n / kSampledShare, kMinSample, kMaxSample);
     const double expected = static_cast<double>(size) * static_cast<double>(wanted) / static_cast<double>(n);
-    const auto rank = static_cast<int64_t>(expected + 4 * std::sqrt(expected) + 4);
+    const auto rank = static_cast<int64_t>(expected + 3 * std::sqrt(expected) + 3);
     if (rank >= size || n < 2 * size) return 0;
-    for (int64_t i = 0; i < size; ++i) values_[static_cast<size_t>(i)] = scores[(2 * i + 1) * n / (2 * size)];
-    const uint32_t largest = kernels_.order(values_.get(), size, keys_.get());
-    return key_of_rank(size, rank, largest, 0x80000000u);
+    for (int64_t i = 0; i < size; ++i)
+      blocks_[static_cast<size_t>(i)] = static_cast<int32_t>((2 * i + 1) * n / (2 * size));
+    const uint32_t largest = kernels_.order(scores, blocks_.get(), size, keys_.get());
+    return key_of_rank(size, rank, rank / 8, largest, 0x80000000u);
   }
 
   bool keep_from(const float* scores, int64_t n, int64_t wanted, uint32_t pivot, Candidates& result) {
-    const int64_t kept = kernels_.compact(scores, n, score_of_key(pivot), kept_capacity_, values_.get(), blocks_.get());
+    const int64_t kept = kernels_.compact(scores, n, score_of_key(pivot), kept_capacity_, blocks_.get());
     if (kept < wanted || kept > kept_capacity_) return false;
-    result = {kept, blocks_.get(), kernels_.order(values_.get(), kept, keys_.get()), pivot};
+    result = {kept, blocks_.get(), kernels_.order(scores, blocks_.get(), kept, keys_.get()), pivot};
     return true;
   }
 
@@ -118,24 +124,23 @@ class RowSelector {
       return result;
     const uint32_t pivot = sampled_pivot(scores, n, wanted);
     if (pivot >= kLeastNumber && keep_from(scores, n, wanted, pivot, result)) return result;
-    reserve(n);
-    return {n, nullptr, kernels_.order(scores, n, keys_.get()), std::max(pivot, kLeastNumber)};
+    reserve_keys(n);
+    return {n, nullptr, kernels_.order(scores, nullptr, n, keys_.get()), std::max(pivot, kLeastNumber)};
   }
 
   int64_t emit_best(int64_t row, int64_t n, int64_t wanted, int64_t extra, int32_t* ids) {
     uint32_t* memory = args_.thresholds.empty() ? nullptr : args_.thresholds.as<uint32_t>() + row;
     const Candidates kept = candidates(args_.scores.row<const float>(row), n, wanted, memory == nullptr ? 0 : *memory);
-    const uint32_t threshold = key_of_rank(kept.n, wanted, kept.largest, kept.hint);
+    const uint32_t threshold = key_of_rank(kept.n, wanted, 0, kept.largest, kept.hint);
     const int64_t equal = wanted - kernels_.count(keys_.get(), kept.n, threshold + 1);
     kernels_.take(keys_.get(), kept.blocks, kept.n, threshold, equal, chosen_.get());
     if (memory != nullptr) *memory = threshold;
-    const int32_t cut = extra > 0 ? tie_number(kept, threshold, equal) : -1;
-    int64_t count = 0;
-    for (int64_t i = 0; i < wanted; ++i) {
-      const int32_t block = chosen_[static_cast<size_t>(i)];
-      count += emit(ids + count, int64_t{block} * ratio_, block == cut ? extra : ratio_);
-    }
-    return count;
+    if (extra == 0) return emit_blocks(ids, chosen_.get(), wanted);
+    const int32_t cut = tie_number(kept, threshold, equal);
+    const int64_t before = std::lower_bound(chosen_.get(), chosen_.get() + wanted, cut) - chosen_.get();
+    int64_t count = emit_blocks(ids, chosen_.get(), before);
+    count += emit(ids + count, int64_t{cut} * ratio_, extra);
+    return count + emit_blocks(ids + count, chosen_.get() + before + 1, wanted - before - 1);
   }
 
   // The block of the candidate that is the number-th with that key.
@@ -149,8 +154,7 @@ class RowSelector {
   const QsaSelectArgs& args_;
   const QsaSelectKernels& kernels_;
   const int64_t ratio_, budget_;
-  int64_t capacity_ = 0, kept_capacity_ = 0;
-  std::unique_ptr<float[]> values_;
+  int64_t kept_capacity_ = 0, key_capacity_ = 0;
   std::unique_ptr<int32_t[]> blocks_, chosen_;
   std::unique_ptr<uint32_t[]> keys_;
 };
