@@ -1,18 +1,27 @@
 #include "ops/registry.h"
 
+#include "ops/causal_conv/parity.h"
+#include "ops/embedding/parity.h"
+#include "ops/experts/parity.h"
+#include "ops/gate_act/parity.h"
+#include "ops/hyper_connection/parity.h"
 #include "ops/matmul/parity.h"
+#include "ops/ngram_embedding/parity.h"
+#include "ops/norm/parity.h"
 #include "ops/qsa_pool/parity.h"
 #include "ops/qsa_score/parity.h"
 #include "ops/qsa_select/parity.h"
+#include "ops/rope/parity.h"
+#include "ops/route/parity.h"
 
 namespace strata {
 
 const std::vector<OperatorEvidence>& operator_evidence() {
   static const std::vector<OperatorEvidence> list{
-      matmul_evidence(),
-      qsa_pool_evidence(),
-      qsa_score_evidence(),
-      qsa_select_evidence(),
+      causal_conv_evidence(), embedding_evidence(),    experts_evidence(),  gate_act_evidence(),
+      hyper_read_evidence(),  hyper_write_evidence(),  matmul_evidence(),   ngram_embedding_evidence(),
+      ngram_gate_evidence(),  norm_evidence(),         qsa_pool_evidence(), qsa_score_evidence(),
+      qsa_select_evidence(),  residual_add_evidence(), rope_evidence(),     route_evidence(),
   };
   return list;
 }

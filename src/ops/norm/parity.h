@@ -1,0 +1,15 @@
+// Internal to the operator: its arms and its evidence.
+#pragma once
+
+#include <span>
+
+#include "evidence/arm.h"
+#include "evidence/parity.h"
+#include "ops/norm/norm.h"
+
+namespace strata {
+
+std::span<const Arm<NormArgs>> norm_arms();
+OperatorEvidence norm_evidence();
+
+}  // namespace strata
