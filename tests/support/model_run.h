@@ -47,6 +47,8 @@ class ModelRun {
         queue_(threads, log_),
         forward_(model_, queue_, options) {}
 
+  StateTypes types = kFixtureTypes;  // of the states that run() and greedy() make
+
   const ModelSpec& spec() const { return model_.spec(); }
   const Model& model() const { return model_; }
   Forward& forward() { return forward_; }
@@ -69,13 +71,13 @@ class ModelRun {
   }
 
   std::vector<float> run(std::span<const int32_t> tokens, int64_t step = 1 << 20) {
-    SequenceState state(spec(), static_cast<int64_t>(tokens.size()), kFixtureTypes);
+    SequenceState state(spec(), static_cast<int64_t>(tokens.size()), types);
     return run(tokens, state, step);
   }
 
   // Greedy continuation, ties to the lower id, no end of text. logits: of the step each id was taken from.
   std::vector<int32_t> greedy(std::span<const int32_t> prompt, int count, std::vector<float>* logits = nullptr) {
-    SequenceState state(spec(), static_cast<int64_t>(prompt.size()) + count, kFixtureTypes);
+    SequenceState state(spec(), static_cast<int64_t>(prompt.size()) + count, types);
     std::vector<float> all = run(prompt, state);
     std::vector<float> last(all.end() - vocabulary(), all.end());
     std::vector<int32_t> ids;

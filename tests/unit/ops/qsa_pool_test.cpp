@@ -1,5 +1,6 @@
 #include "ops/qsa_pool/qsa_pool.h"
 
+#include "base/half.h"
 #include "support/ops_test.h"
 
 namespace strata::test {

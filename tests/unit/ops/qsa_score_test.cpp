@@ -1,5 +1,6 @@
 #include "ops/qsa_score/qsa_score.h"
 
+#include "base/half.h"
 #include "ops/qsa_score/parity.h"
 #include "support/ops_test.h"
 
