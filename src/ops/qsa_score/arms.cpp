@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/fault.h"
 #include "ops/qsa_score/parity.h"
 
 namespace strata {
@@ -11,6 +12,14 @@ void qsa_score_avx512(Queue& queue, const QsaScoreArgs& args);
 void qsa_score_avx512bf16(Queue& queue, const QsaScoreArgs& args);
 
 namespace {
+
+// Fault::WritePastSet: one entry behind each row's.
+void write_past_set(const QsaScoreArgs& args) {
+  for (int64_t t = 0; t < args.scores.extent(0); ++t) {
+    const int64_t behind = args.n_kv.as<int32_t>()[t] / args.ratio + (args.dead.empty() ? 0 : 1);
+    if (behind < args.scores.extent(1)) args.scores.row<float>(t)[behind] = 0;
+  }
+}
 
 std::string needs_bf16(const QsaScoreArgs& args) {
   if (args.pooled.dtype == DType::BF16) return {};
@@ -46,6 +55,7 @@ void qsa_score(Queue& queue, const QsaScoreArgs& args) {
                                       std::to_string(limit) + " blocks of " + std::to_string(args.ratio) + " cells");
   choose_arm<QsaScoreArgs>(queue, "qsa_score", kArms, args).run(queue, args);
   if (!args.dead.empty()) qsa_score_dead_rows(args);
+  if (fault(Fault::WritePastSet)) write_past_set(args);
 }
 
 }  // namespace strata

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/fault.h"
 #include "base/fmath.h"
 #include "ops/qsa_score/operands.h"
 
@@ -38,7 +39,10 @@ void qsa_score_portable(Queue& queue, const QsaScoreArgs& args) {
       float* keys = tiles.data() + share * kTile * d;
       for (int64_t tile = begin; tile < end; tile += kTile) {
         const int64_t tile_end = std::min(tile + kTile, end);
+        if (fault(Fault::SkipTail) && tile_end < tile + kTile) break;
         for (int64_t b = tile; b < tile_end; ++b) load_key(args, args.pooled.row<const void>(b), keys + (b - tile) * d);
+        if (fault(Fault::DropLane))
+          for (int64_t i = 5; i < kTile * d; i += 16) keys[i] = 0;
         for (int64_t t = 0; t < count; ++t)
           score_row(queries.data() + t * terms, keys, heads, d, tile,
                     std::min<int64_t>(tile_end, n_kv[first + t] / args.ratio), args.scores.row<float>(first + t));

@@ -3,7 +3,6 @@
 #include <bit>
 #include <memory>
 
-#include "base/fault.h"
 #include "ops/qsa_score/kernels.h"
 #include "ops/qsa_score/operands.h"
 
@@ -71,12 +70,9 @@ void score_with(Queue& queue, const QsaScoreArgs& args, const QsaScoreKernels& k
         kernels.pack(args.pooled.row<const void>(b), args.pooled.stride(0), std::min(kQsaTile, end - b), d,
                      form_of(args.pooled.dtype), tile);
         for (int64_t t = 0; t < count; ++t) {
-          const int64_t visible = n_kv[first + t] / args.ratio, last = std::min(std::min(b + kQsaTile, end), visible);
+          const int64_t last = std::min<int64_t>({b + kQsaTile, end, n_kv[first + t] / args.ratio});
           if (last <= b) continue;
-          float* scores = args.scores.row<float>(first + t);
-          kernels.score(tile, query + t * query_size, steps, heads, last - b, scores + b);
-          const int64_t behind = visible + (args.dead.empty() ? 0 : 1);
-          if (fault(Fault::WritePastSet) && behind < args.scores.extent(1)) scores[behind] = 0;
+          kernels.score(tile, query + t * query_size, steps, heads, last - b, args.scores.row<float>(first + t) + b);
         }
       }
     });

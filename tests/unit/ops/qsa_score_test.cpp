@@ -243,6 +243,43 @@ TEST(QsaScore, TheSpareRowHoldsTheDeadKey) {
   }
 }
 
+// Each block is one lane with its own sums in order: the width of the vectors does not show.
+TEST(QsaScore, Avx2AndAvx512GiveTheSameBits) {
+  Random random(10);
+  for (DType form : kForms)
+    for (int64_t heads : {1, 4, 7}) {
+      const Problem problem(heads, 77, mixed_blocks(9), random, 1, form);
+      std::vector<std::vector<uint32_t>> results;
+      with_each_arm([&](TestQueue& queue, const std::string& arm) {
+        if (arm != "avx2" && arm != "avx512") return;
+        qsa_score(queue, problem.args());
+        results.push_back(packed<uint32_t>(problem.scores));
+      });
+      for (const std::vector<uint32_t>& result : results) EXPECT_EQ(result, results.front());
+    }
+}
+
+// What the bound of the bf16 form relies on: a step is two fused multiply-adds rounded to nearest, upper dim first.
+TEST(QsaScore, TheBf16InstructionIsTwoFusedMultiplyAdds) {
+  Random random(11);
+  const Problem problem(1, 33, mixed_blocks(6), random, 1, DType::BF16);
+  with_each_arm([&](TestQueue& queue, const std::string& arm) {
+    if (arm != "avx512bf16") return;
+    qsa_score(queue, problem.args());
+    for (int64_t t = 0; t < 6; ++t)
+      for (int64_t b = 0; b < problem.counts[static_cast<size_t>(t)]; ++b) {
+        auto product_added = [&](int64_t i, float sum) {
+          if (i >= 33) return sum;
+          const float q = bf16_to_f32(f32_to_bf16(problem.q.f({t, 0, i})));
+          return std::fma(bf16_to_f32(problem.pooled.t().row<uint16_t>(b)[i]), q, sum);
+        };
+        float sum = 0;
+        for (int64_t i = 0; i < 33; i += 2) sum = product_added(i, product_added(i + 1, sum));
+        ASSERT_EQ(problem.scores.f({t, b}), std::max(sum, 0.0f)) << t << " " << b;
+      }
+  });
+}
+
 // The parity check of selections: blind where the bounds may change them, else it sees one exchanged block.
 TEST(QsaScore, TheSelectionCheckSeesOneExchangedBlock) {
   const std::vector<double> expected{5, 1, 4, 2, 3}, bound(5, 0.4), wide(5, 0.6);
