@@ -91,6 +91,6 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
 
 }  // namespace
 
-OperatorEvidence norm_evidence() { return {"norm", arm_infos(norm_arms()), cases}; }
+OperatorEvidence norm_evidence() { return {"norm", arm_infos(norm_arms()), cases, false, norm_shapes}; }
 
 }  // namespace strata

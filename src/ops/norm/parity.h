@@ -10,6 +10,7 @@
 namespace strata {
 
 std::span<const Arm<NormArgs>> norm_arms();
+std::vector<std::function<BenchShape()>> norm_shapes();  // bench.cpp
 OperatorEvidence norm_evidence();
 
 }  // namespace strata
