@@ -133,6 +133,7 @@ size_t Profiler::track_of(std::string_view name) {
 
 void Profiler::open(ProfileSpan& span, std::string_view name, std::string_view arm) {
   const ProfileSpan* parent = nullptr;
+  span.merged_ = span.kind_ == PartKind::Stage && span.stage_ == Stage::Run;  // which the profiler itself measures
   for (const ProfileSpan* outer : open_) {
     if (outer->merged_) continue;
     parent = outer;
@@ -165,6 +166,10 @@ void Profiler::close(ProfileSpan& span) noexcept {
 void Profiler::record(const RecordedSpan& span) {
   const size_t track = track_of(span.track);
   const bool stage = span.op.empty();
+  if (stage && span.stage == Stage::Run) {  // part of nothing
+    cell(track, Stage::Run).spans.add(span.begin, span.end);
+    return;
+  }
   const Stage owner = stage ? Stage::Run : span.stage;
   const uint32_t part = part_of(cell(track, owner), stage ? PartKind::Stage : PartKind::Operator,
                                 stage ? to_string(span.stage) : span.op, span.arm, false);

@@ -272,6 +272,18 @@ TEST_F(ProfileTest, AStageInsideItselfIsMeasuredOnce) {
   EXPECT_EQ(verify.tokens, 3);
 }
 
+TEST_F(ProfileTest, TheRunIsPartOfNothing) {
+  {
+    const ProfileSpan span(&profiler_, Stage::Run);
+    op("matmul", 5);
+  }
+  profiler_.record({.track = "cuda:0", .stage = Stage::Run, .begin = 0, .end = 9});
+  const ProfileReport report = profiler_.report();
+  EXPECT_EQ(stage(report, Stage::Run).parts.size(), 1u);
+  EXPECT_EQ(stage(report, Stage::Run).gap(), 0);
+  EXPECT_EQ(stage(report, Stage::Run, 1).whole, 9);
+}
+
 TEST_F(ProfileTest, OverlappingSpansAreCountedAndGiveANegativeGap) {
   {
     auto stage_span = std::make_unique<ProfileSpan>(&profiler_, Stage::Commit);
