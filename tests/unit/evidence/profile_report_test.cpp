@@ -139,6 +139,25 @@ TEST_F(ProfileReportTest, TracesNest) {
   EXPECT_EQ(bars[5].args["stage"], "decode");
 }
 
+TEST_F(ProfileReportTest, TracesKeepEveryNanosecond) {
+  profiler_.record({.track = "cuda:0", .stage = Stage::Verify, .op = "k", .begin = 5'001'007, .end = 5'003'012});
+  const auto bar = test::check_trace(trace()).at("cuda:0").at(0);
+  EXPECT_EQ(bar.begin, 1'007);  // after the beginning of the run
+  EXPECT_EQ(bar.end, 3'012);
+}
+
+TEST_F(ProfileReportTest, WhatIsMissingStandsFirstThenTheLongest) {
+  op("short", 1);
+  op("long", 2);
+  profiler_.record({.track = "a", .stage = Stage::Run, .op = "x", .begin = 0, .end = 9});
+  const ProfileSpan lost(&profiler_, "lost", "portable");
+  const auto parts = nlohmann::json::parse(profile_json(profiler_.report()))["stages"][0]["parts"];
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[0]["name"], "lost");
+  EXPECT_EQ(parts[1]["name"], "long");
+  EXPECT_EQ(parts[2]["name"], "short");
+}
+
 TEST_F(ProfileReportTest, OverlappingBarsGetALineOfTheirOwn) {
   for (const uint64_t begin : {40, 0, 20})  // out of order, each longer than the distance to the next
     profiler_.record({.track = "cuda:0 \"a\"\n", .stage = Stage::Verify, .op = "k", .begin = begin, .end = begin + 30});
