@@ -36,12 +36,12 @@ constexpr std::array kOwn{
                 .persistent = false},
 };
 
-RecordContext record_context(const std::string& op) {
+RecordContext record_context(const std::string& source_folder) {
   RecordContext context;
   context.device = list_devices().front().description;
   context.compiler = std::string("g++ ") + __VERSION__;
   context.commit = build_commit();
-  context.source_hash = source_hash(op);
+  context.source_hash = source_hash(source_folder);
   const std::time_t now = std::time(nullptr);
   context.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
   return context;
@@ -114,7 +114,7 @@ int run(CommandContext& context) {
       print_details(report);
     }
     if (settings.get_bool("record") && report.passed())
-      write_record(records_folder(settings), report, record_context(report.op));
+      write_record(records_folder(settings), report, record_context(chosen.evidence->source_folder()));
   }
   if (json) fmt::print("{}\n", rows.dump(2));
   if (failed) return 1;
