@@ -199,8 +199,9 @@ std::vector<std::string_view> engine_setting_names() {
 
 std::vector<std::string_view> sampler_setting_names() { return names_of(kSampler); }
 
-EngineOptions engine_options(const Settings& settings) {
+EngineOptions engine_options(const Settings& settings, Profiler* profiler) {
   EngineOptions options;
+  options.profiler = profiler;
   options.model = model_path(settings);
   options.threads = static_cast<int>(settings.get_int("threads"));
   options.micro_batch = settings.get_int("ubatch_size");
