@@ -1,12 +1,16 @@
 #include "ops/registry.h"
 
+#include "ops/attention/parity.h"
 #include "ops/matmul/parity.h"
+#include "ops/sparse_attention/parity.h"
 
 namespace strata {
 
 const std::vector<OperatorEvidence>& operator_evidence() {
   static const std::vector<OperatorEvidence> list{
+      attention_evidence(),
       matmul_evidence(),
+      sparse_attention_evidence(),
   };
   return list;
 }
