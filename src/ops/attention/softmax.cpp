@@ -14,8 +14,9 @@
 namespace strata {
 namespace {
 
-constexpr int64_t kTileRows = 48;              // queries that share one pass over a split, unless one group has more
-constexpr int64_t kRoundFloats = 1024 * 1024;  // of partial results; keeps them in cache
+constexpr int64_t kTileRows = 48;             // queries that share one pass over a split, unless one group has more
+constexpr int64_t kTogether = 64;             // queries of all kv heads that one item computes
+constexpr int64_t kRoundFloats = 256 * 1024;  // of partial results; keeps them in cache
 
 // Aligned and not cleared.
 class Scratch {
@@ -52,8 +53,7 @@ class Walk {
         width_(rounded_up(args.dim(), 16)),
         tile_rows_(args.ids.empty() ? std::max<int64_t>(1, kTileRows / group_) : 1),
         queries_(std::min(tile_rows_, args.rows()) * group_),
-        slot_(rounded_up(queries_ * (width_ + 2), 16)),
-        own_(rounded_up(queries_ * (width_ + kSplit + 1) + kSoftmaxBlock * width_, 16)) {
+        slot_(rounded_up(args.kv_heads() * queries_ * (width_ + 2), 16)) {
     for (int64_t row = 0; row < args.rows(); row += tile_rows_) {
       const int64_t rows = std::min(tile_rows_, args.rows() - row);
       int64_t cells = 1;  // a row without cells still has its result written
@@ -62,22 +62,23 @@ class Walk {
       units_ += tiles_.back().splits;
       most_cells_ = std::max(most_cells_, std::min(cells, kSplit));
     }
-    const int64_t fitting = kRoundFloats / (slot_ * args.kv_heads());
-    round_ = std::min(units_, std::max<int64_t>(fitting, threads));
-    slots_ = std::make_unique<Scratch>(round_ * args.kv_heads() * slot_);
+    // All kv heads of a cell lie side by side: taken together they are read as one stream.
+    together_ = std::clamp<int64_t>(kTogether / queries_, 1, args.kv_heads());
+    while (together_ > 1 && units_ * parts() < 4 * threads) together_ = (together_ + 1) / 2;
+    own_ = rounded_up(together_ * queries_ * (width_ + kSplit) + queries_ + kSoftmaxBlock * width_, 16);
+    round_ = std::min(units_, std::max<int64_t>(kRoundFloats / slot_, threads));
+    slots_ = std::make_unique<Scratch>(round_ * slot_);
     threads_ = std::make_unique<Scratch>(threads * own_);
     carry_ = std::make_unique<Scratch>(2 * tile_rows_ * args.heads() * (width_ + 16));
   }
 
   void run(ThreadPool& pool) {
-    const int64_t kv_heads = args_.kv_heads();
-    const int64_t split_cost = most_cells_ * queries_ * width_ / 4, merge_cost = round_ * width_ / 4;
+    const int64_t split_cost = most_cells_ * together_ * queries_ * width_ / 4, merge_cost = round_ * width_ / 4;
     for (int64_t round = 0; round * round_ < units_; ++round) {
       const int64_t begin = round * round_, end = std::min(units_, begin + round_);
-      pool.run((end - begin) * kv_heads, ThreadPool::grain_of(split_cost), [&](int64_t from, int64_t to, int share) {
+      pool.run((end - begin) * parts(), ThreadPool::grain_of(split_cost), [&](int64_t from, int64_t to, int share) {
         for (int64_t item = from; item < to; ++item)
-          split(begin + item / kv_heads, item % kv_heads, slots_->data() + item * slot_,
-                threads_->data() + share * own_);
+          split(begin, begin + item / parts(), item % parts() * together_, threads_->data() + share * own_);
       });
       const Tile &head = tile_of(begin), &tail = tile_of(end - 1);
       const int64_t rows = tail.first_row + tail.rows - head.first_row;
@@ -94,30 +95,46 @@ class Walk {
                                         [](int64_t value, const Tile& tile) { return value < tile.first_unit; });
     return *(after - 1);
   }
+  int64_t parts() const { return (args_.kv_heads() + together_ - 1) / together_; }
   int64_t head_of(int64_t kv_head, int64_t member) const {
     return fault(Fault::WrongHeadMapping) ? member * args_.kv_heads() + kv_head : kv_head * group_ + member;
   }
-  KvCells cells_of(const Tensor& tensor, int64_t kv_head) const {
-    return {static_cast<const char*>(tensor.data) + kv_head * tensor.stride(1), tensor.stride(0),
+  KvCells cells_from(const Tensor& tensor, int64_t kv_head) const {
+    return {static_cast<const char*>(tensor.data) + kv_head * tensor.stride(1), tensor.stride(0), tensor.stride(1),
             kv_type(tensor.dtype)};
   }
 
-  // A slot holds the partial result of one unit and kv head: a [queries, width], m [queries], l [queries].
-  void split(int64_t unit, int64_t kv_head, float* slot, float* own) const {
+  // The partial result of one query of a unit: a slot holds a [kv_heads, queries, width], then m and l.
+  struct Partial {
+    float *a, *m, *l;
+  };
+  Partial partial(int64_t slot_index, const Tile& tile, int64_t kv_head, int64_t query) const {
+    float* slot = slots_->data() + slot_index * slot_;
+    const int64_t index = kv_head * tile.rows * group_ + query, all = args_.kv_heads() * queries_;
+    return {slot + index * width_, slot + all * width_ + index, slot + all * (width_ + 1) + index};
+  }
+
+  void split(int64_t round_begin, int64_t unit, int64_t kv_head, float* own) const {
     const Tile& tile = tile_of(unit);
     const int64_t first = (unit - tile.first_unit) * kSplit, queries = tile.rows * group_, dim = args_.dim();
-    float *q = own, *scores = q + queries_ * width_, *rows = scores + queries_ * kSplit;
+    const int64_t kv_heads = std::min(together_, args_.kv_heads() - kv_head);
+    float *q = own, *scores = q + together_ * queries_ * width_, *rows = scores + together_ * queries_ * kSplit;
     auto* counts = reinterpret_cast<int32_t*>(rows + kSoftmaxBlock * width_);
     for (int64_t i = 0; i < queries; ++i) {
       const int64_t row = tile.first_row + i / group_;
-      const float* source = args_.q[row].row<const float>(head_of(kv_head, i % group_));
-      std::fill(std::copy(source, source + dim, q + i * width_), q + (i + 1) * width_, 0.0f);
       counts[i] = static_cast<int32_t>(std::clamp<int64_t>(args_.count(row) - first, 0, kSplit));
+      for (int64_t x = 0; x < kv_heads; ++x) {
+        const float* source = args_.q[row].row<const float>(head_of(kv_head + x, i % group_));
+        float* copy = q + (x * queries + i) * width_;
+        std::fill(std::copy(source, source + dim, copy), copy + width_, 0.0f);
+      }
     }
-    kernel_.split({.k = cells_of(args_.k, kv_head),
-                   .v = cells_of(args_.v, kv_head),
+    const Partial result = partial(unit - round_begin, tile, kv_head, 0);
+    kernel_.split({.k = cells_from(args_.k, kv_head),
+                   .v = cells_from(args_.v, kv_head),
                    .ids = args_.ids.empty() ? nullptr : args_.ids.row<const int32_t>(tile.first_row) + first,
                    .first = first,
+                   .kv_heads = kv_heads,
                    .queries = queries,
                    .dim = dim,
                    .width = width_,
@@ -126,16 +143,11 @@ class Walk {
                    .scale = args_.scale,
                    .scores = scores,
                    .rows = rows,
-                   .m = slot + queries_ * width_,
-                   .l = slot + queries_ * (width_ + 1),
-                   .a = slot});
+                   .m = result.m,
+                   .l = result.l,
+                   .a = result.a});
   }
 
-  // What a slot says about one query.
-  SoftmaxState partial(int64_t slot_index, int64_t query) const {
-    float* slot = slots_->data() + slot_index * slot_;
-    return {slot[queries_ * width_ + query], slot[queries_ * (width_ + 1) + query], slot + query * width_};
-  }
   // A row of a tile that the end of a round cuts: a [width], m, l. Two sets, since the tile that goes on from the
   // previous round and the one that the next round goes on with may differ.
   float* carry(int64_t set, int64_t row_in_tile, int64_t head) const {
@@ -152,14 +164,15 @@ class Walk {
     int64_t unit = std::max(begin, tile.first_unit);
     SoftmaxState state;
     if (unit == tile.first_unit) {
-      state = partial((unit++ - begin) * args_.kv_heads() + kv_head, query);
+      const Partial next = partial(unit++ - begin, tile, kv_head, query);
+      state = {*next.m, *next.l, next.a};
     } else {
       float* kept = carry(round % 2, in_tile, item_head);
       state = {kept[width_], kept[width_ + 1], kept};
     }
     for (; unit < to; ++unit) {
-      const SoftmaxState next = partial((unit - begin) * args_.kv_heads() + kv_head, query);
-      kernel_.merge(state, next.m, next.l, next.a, width_);
+      const Partial next = partial(unit - begin, tile, kv_head, query);
+      kernel_.merge(state, *next.m, *next.l, next.a, width_);
     }
     if (to < tile_end) {
       float* kept = carry(1 - round % 2, in_tile, item_head);
@@ -178,7 +191,9 @@ class Walk {
   const CellAttention& args_;
   const SoftmaxKernel& kernel_;
   const int64_t group_, width_, tile_rows_, queries_;
-  const int64_t slot_, own_;  // floats of a slot, of a thread's own scratch
+  const int64_t slot_;    // floats
+  int64_t own_ = 0;       // floats of a thread's own scratch
+  int64_t together_ = 1;  // kv heads of one item
   std::vector<Tile> tiles_;
   int64_t units_ = 0, round_ = 0, most_cells_ = 1;
   std::unique_ptr<Scratch> slots_, threads_, carry_;

@@ -44,13 +44,48 @@ STRATA_SIMD void expand(const char* source, KvType type, int64_t dim, float* out
   store16(out + whole, load_kv(tail, type));
 }
 
-// Points rows[0 .. kSoftmaxBlock) at the f32 values of cells begin .. begin + count - 1 of the split; what is left of
-// the block repeats the last one.
-STRATA_SIMD void fetch(const SoftmaxSplit& s, const KvCells& cells, int64_t begin, int64_t count, const float** rows) {
+STRATA_SIMD const char* cell_at(const SoftmaxSplit& s, const KvCells& cells, int64_t n) {
+  return cells.data + (s.ids != nullptr ? s.ids[n] : s.first + n) * cells.stride;
+}
+
+// The cache lines of the block that comes next. They are asked for a few at a time between multiply-adds, so that
+// memory works while a block is computed and never has more requests than it can hold. Whole cells in order, all heads:
+// that is the stream that memory likes best.
+struct Ahead {
+  static constexpr int64_t kMost = 1024, kPad = 16;
+  const char* lines[kMost + kPad];
+  int64_t count, done = 0;
+  int64_t each;  // of one step
+};
+
+// For a block of `steps` steps. What does not fit is left to the demand of that block.
+STRATA_SIMD void look_ahead(Ahead& a, const SoftmaxSplit& s, const KvCells& cells, int64_t begin, int64_t end,
+                            int64_t steps) {
+  const int64_t bytes = s.dim * (cells.type == KvType::F32 ? 4 : 2);
+  a.count = a.done = 0;
+  for (int64_t n = begin; n < end; ++n)
+    for (int64_t x = 0; x < s.kv_heads; ++x) {
+      const char* piece = cell_at(s, cells, n) + x * cells.head_stride;
+      for (int64_t byte = 0; byte < bytes && a.count < Ahead::kMost; byte += 64) a.lines[a.count++] = piece + byte;
+    }
+  a.each = (a.count + steps - 1) / steps;
+  if (a.each > Ahead::kPad) a.each = Ahead::kPad;
+  for (int64_t i = 0; i < a.each; ++i) a.lines[a.count + i] = s.k.data;
+}
+
+STRATA_SIMD void step(Ahead& a) {
+  if (a.done >= a.count) return;
+  for (int64_t i = 0; i < a.each; ++i) __builtin_prefetch(a.lines[a.done + i]);
+  a.done += a.each;
+}
+
+// Points rows[0 .. kSoftmaxBlock) at the f32 values of one head of cells begin .. begin + count - 1 of the split; what
+// is left of the block repeats the last one.
+STRATA_SIMD void fetch(const SoftmaxSplit& s, const KvCells& cells, int64_t head, int64_t begin, int64_t count,
+                       const float** rows) {
   const bool in_place = cells.type == KvType::F32 && s.dim == s.width;
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t cell = s.ids != nullptr ? s.ids[begin + i] : s.first + begin + i;
-    const char* source = cells.data + cell * cells.stride;
+    const char* source = cell_at(s, cells, begin + i) + head * cells.head_stride;
     rows[i] = in_place ? reinterpret_cast<const float*>(source) : s.rows + i * s.width;
     if (!in_place) expand(source, cells.type, s.dim, s.rows + i * s.width);
   }
@@ -78,11 +113,13 @@ STRATA_SIMD void store_sums(const F32x16* a, float scale, float* out) {
 }
 
 template <int Queries>
-STRATA_SIMD void score_tile(const float* q, int64_t width, const float* const* rows, float scale, float* scores) {
+STRATA_SIMD void score_tile(const float* q, int64_t width, const float* const* rows, float scale, float* scores,
+                            Ahead& ahead) {
   F32x16 sums[Queries][kTileCells];
   for (int t = 0; t < Queries; ++t)
     for (int c = 0; c < kTileCells; ++c) sums[t][c] = zero16();
   for (int64_t i = 0; i < width; i += 16) {
+    step(ahead);
     F32x16 key[kTileCells];
     for (int c = 0; c < kTileCells; ++c) key[c] = load16(rows[c] + i);
     for (int t = 0; t < Queries; ++t) {
@@ -109,20 +146,22 @@ STRATA_SIMD void score_tile(const float* q, int64_t width, const float* const* r
 // `queries` is 1 .. kTileQueries.
 template <int Queries = kTileQueries>
 STRATA_SIMD void score_block(int64_t queries, const float* q, int64_t width, const float* const* rows, float scale,
-                             float* scores) {
+                             float* scores, Ahead& ahead) {
   if constexpr (Queries > 1)
-    if (queries < Queries) return score_block<Queries - 1>(queries, q, width, rows, scale, scores);
-  for (int64_t c = 0; c < kSoftmaxBlock; c += kTileCells) score_tile<Queries>(q, width, rows + c, scale, scores + c);
+    if (queries < Queries) return score_block<Queries - 1>(queries, q, width, rows, scale, scores, ahead);
+  for (int64_t c = 0; c < kSoftmaxBlock; c += kTileCells)
+    score_tile<Queries>(q, width, rows + c, scale, scores + c, ahead);
 }
 
 // a += weights · values over `cells` cells, from channel `at` on.
 template <int Queries, int Channels>
 STRATA_SIMD void value_tile(const float* weights, const float* const* rows, int64_t cells, int64_t at, float* a,
-                            int64_t width) {
+                            int64_t width, Ahead& ahead) {
   F32x16 sums[Queries][Channels];
   for (int t = 0; t < Queries; ++t)
     for (int j = 0; j < Channels; ++j) sums[t][j] = load16(a + t * width + at + j * 16);
   for (int64_t c = 0; c < cells; ++c) {
+    step(ahead);
     F32x16 value[Channels];
     for (int j = 0; j < Channels; ++j) value[j] = load16(rows[c] + at + j * 16);
     for (int t = 0; t < Queries; ++t) {
@@ -136,13 +175,14 @@ STRATA_SIMD void value_tile(const float* weights, const float* const* rows, int6
 
 template <int Queries = kTileQueries>
 STRATA_SIMD void value_block(int64_t queries, const float* weights, const float* const* rows, int64_t cells, float* a,
-                             int64_t width) {
+                             int64_t width, Ahead& ahead) {
   if constexpr (Queries > 1)
-    if (queries < Queries) return value_block<Queries - 1>(queries, weights, rows, cells, a, width);
+    if (queries < Queries) return value_block<Queries - 1>(queries, weights, rows, cells, a, width, ahead);
   int64_t at = 0;
-  for (; at + kTileChannels * 16 <= width; at += kTileChannels * 16)
-    value_tile<Queries, kTileChannels>(weights, rows, cells, at, a, width);
-  for (; at < width; at += 16) value_tile<Queries, 1>(weights, rows, cells, at, a, width);
+  for (; at + kTileChannels * 16 <= width; at += kTileChannels * 16) {
+    value_tile<Queries, kTileChannels>(weights, rows, cells, at, a, width, ahead);
+  }
+  for (; at < width; at += 16) value_tile<Queries, 1>(weights, rows, cells, at, a, width, ahead);
 }
 
 // Scores become weights e^(s - m), zeros up to the next 16; a split without a weight has m = -infinity, l = 0.
@@ -177,24 +217,46 @@ STRATA_SIMD int64_t within(int64_t count, int64_t begin) {
 
 void attend_split(const SoftmaxSplit& s) {
   const float* rows[kSoftmaxBlock];
+  Ahead ahead;
+  const int64_t tiles = (s.queries + kTileQueries - 1) / kTileQueries;
   int64_t cells = 0;
   for (int64_t t = 0; t < s.queries; ++t) cells = s.counts[t] > cells ? s.counts[t] : cells;
   for (int64_t begin = 0; begin < cells; begin += kSoftmaxBlock) {
-    fetch(s, s.k, begin, within(cells, begin), rows);
-    for (int64_t t = 0; t < s.queries; t += kTileQueries)
-      score_block(s.queries - t, s.q + t * s.width, s.width, rows, s.scale, s.scores + t * kSplit + begin);
+    const int64_t next = begin + kSoftmaxBlock,
+                  steps = s.kv_heads * tiles * (kSoftmaxBlock / kTileCells) * s.width / 16;
+    if (next < cells)
+      look_ahead(ahead, s, s.k, next, next + within(cells, next), steps);
+    else
+      look_ahead(ahead, s, s.v, 0, within(cells, 0), steps);
+    for (int64_t x = 0; x < s.kv_heads; ++x) {
+      fetch(s, s.k, x, begin, within(cells, begin), rows);
+      for (int64_t t = 0; t < s.queries; t += kTileQueries) {
+        const int64_t at = x * s.queries + t;
+        score_block(s.queries - t, s.q + at * s.width, s.width, rows, s.scale, s.scores + at * kSplit + begin, ahead);
+      }
+    }
   }
-  for (int64_t t = 0; t < s.queries; ++t) weigh(s.scores + t * kSplit, s.counts[t], s.m + t, s.l + t);
-  for (int64_t i = 0; i < s.queries * s.width; i += 16) store16(s.a + i, zero16());
+  for (int64_t i = 0; i < s.kv_heads * s.queries; ++i)
+    weigh(s.scores + i * kSplit, s.counts[i % s.queries], s.m + i, s.l + i);
+  for (int64_t i = 0; i < s.kv_heads * s.queries * s.width; i += 16) store16(s.a + i, zero16());
   for (int64_t begin = 0; begin < cells; begin += kSoftmaxBlock) {
-    fetch(s, s.v, begin, within(cells, begin), rows);
-    // A tile takes queries that see equally many cells: values behind a query's own cells must not meet it, not even
-    // with weight 0.
-    for (int64_t t = 0, next = 0; t < s.queries; t = next) {
-      const int64_t seen = within(s.counts[t], begin);
-      for (next = t + 1; next < s.queries && next - t < kTileQueries && within(s.counts[next], begin) == seen;) ++next;
-      const int64_t used = seen % 4 != 0 && fault(Fault::SkipTail) ? seen / 4 * 4 : seen;
-      value_block(next - t, s.scores + t * kSplit + begin, rows, used, s.a + t * s.width, s.width);
+    // Behind the last values come the keys of the next split; a list does not say where.
+    const int64_t next = begin + kSoftmaxBlock,
+                  steps = s.kv_heads * tiles * ((s.width / 16 + kTileChannels - 1) / kTileChannels) * kSoftmaxBlock;
+    if (next < cells)
+      look_ahead(ahead, s, s.v, next, next + within(cells, next), steps);
+    else
+      look_ahead(ahead, s, s.k, kSplit, s.ids == nullptr ? kSplit + kSoftmaxBlock : kSplit, steps);
+    for (int64_t x = 0; x < s.kv_heads; ++x) {
+      fetch(s, s.v, x, begin, within(cells, begin), rows);
+      // A tile takes queries that see equally many cells: values behind a query's own cells must not meet it, not even
+      // with weight 0.
+      for (int64_t t = 0, end = 0; t < s.queries; t = end) {
+        const int64_t seen = within(s.counts[t], begin), at = x * s.queries + t;
+        for (end = t + 1; end < s.queries && end - t < kTileQueries && within(s.counts[end], begin) == seen;) ++end;
+        const int64_t used = seen % 4 != 0 && fault(Fault::SkipTail) ? seen / 4 * 4 : seen;
+        value_block(end - t, s.scores + at * kSplit + begin, rows, used, s.a + at * s.width, s.width, ahead);
+      }
     }
   }
 }

@@ -10,27 +10,28 @@ inline constexpr int64_t kSplit = 256;  // cells; the results' bits depend on it
 
 enum class KvType { F32, F16, BF16 };
 
-// Cells of one kv head in memory: where cell 0 is, and the way from one to the next.
+// Where the first of some kv heads has cell 0, and the ways to the next cell and to the next head.
 struct KvCells {
   const char* data;
-  int64_t stride;  // bytes
+  int64_t stride, head_stride;  // bytes
   KvType type;
 };
 
-// One split of one kv head for the queries that share it.
+// One split of some kv heads, for the queries that share each of them.
 struct SoftmaxSplit {
   KvCells k, v;
   const int32_t* ids;  // the cells of this split; null: first, first + 1, ...
   int64_t first;
-  int64_t queries, dim, width;  // width: dim rounded up to 16
-  const float* q;               // [queries, width], zeros behind dim
-  const int32_t* counts;        // [queries]: how many cells of the split a query sees, 0 .. kSplit
+  int64_t kv_heads, queries;  // queries of each kv head
+  int64_t dim, width;         // width: dim rounded up to 16
+  const float* q;             // [kv_heads, queries, width], zeros behind dim
+  const int32_t* counts;      // [queries]: how many cells of the split a query sees, 0 .. kSplit
   float scale;
-  float* scores;  // scratch [queries, kSplit]
+  float* scores;  // scratch [kv_heads, queries, kSplit]
   float* rows;    // scratch [kSoftmaxBlock, width]
-  float* m;       // [queries]: the largest score, -infinity when nothing has a weight
-  float* l;       // [queries]: sum of e^(s - m)
-  float* a;       // [queries, width]: sum of e^(s - m) v
+  float* m;       // [kv_heads, queries]: the largest score, -infinity when nothing has a weight
+  float* l;       // [kv_heads, queries]: sum of e^(s - m)
+  float* a;       // [kv_heads, queries, width]: sum of e^(s - m) v
 };
 inline constexpr int64_t kSoftmaxBlock = 16;  // cells whose keys or values are in work at a time
 
