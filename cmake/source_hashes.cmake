@@ -1,19 +1,56 @@
-# Writes OUTPUT: a C++ table of one hash per operator, over its sources and what every operator shares (src/base, the block
-# decoders). A record made from other sources is stale.
-file(GLOB shared ${SOURCE}/src/base/fmath.h ${SOURCE}/src/base/half.h ${SOURCE}/src/base/simd.h ${SOURCE}/src/gguf/quant*.cpp)
+# Writes OUTPUT: a C++ table of one hash per operator: its folder, what every operator shares (src/base, the block
+# decoders), and what it includes from the rest of src/ops. A record made from other sources is stale.
+#
+# Another operator's folder counts whole, since an arm may call its functions. The helpers directly in src/ops (oracle.h,
+# rounding.h, weights_case) do not change what an arm computes, but they decide what it is held to and on which
+# inputs: a record must be repeatable from the sources it names. They count for the operators that include them.
+# registry.cpp does not: it changes with every new operator. Nor does src/evidence: runner and records have their schema.
+cmake_minimum_required(VERSION 3.25)
+file(GLOB shared ${SOURCE}/src/base/fmath.h ${SOURCE}/src/base/half.h ${SOURCE}/src/base/simd.h
+  ${SOURCE}/src/gguf/quant*.cpp ${SOURCE}/src/gguf/quant_detail.h ${SOURCE}/src/gguf/iq_grids.*)
 file(GLOB operators LIST_DIRECTORIES true ${SOURCE}/src/ops/*)
-set(common "")
-foreach(file ${shared})
-  file(SHA256 ${file} hash)
-  string(APPEND common ${hash})
-endforeach()
+
+function(sources_of folder result)
+  file(GLOB files ${folder}/*.h ${folder}/*.cpp ${folder}/*.cu)
+  set(${result} ${files} PARENT_SCOPE)
+endfunction()
+
+# What the files in `list` include from src/ops, and what that includes.
+function(add_included list)
+  set(open ${${list}})
+  while(open)
+    list(POP_FRONT open file)
+    file(STRINGS ${file} includes REGEX "^#include \"ops/")
+    foreach(line ${includes})
+      string(REGEX REPLACE "^#include \"(ops/[^\"]+)\".*" "\\1" path ${line})
+      get_filename_component(folder ${SOURCE}/src/${path} DIRECTORY)
+      if(folder STREQUAL ${SOURCE}/src/ops)
+        string(REGEX REPLACE "\\.h$" "" stem ${path})
+        file(GLOB found ${SOURCE}/src/${stem}.h ${SOURCE}/src/${stem}.cpp)
+      else()
+        sources_of(${folder} found)
+      endif()
+      foreach(one ${found})
+        if(NOT one IN_LIST ${list})
+          list(APPEND ${list} ${one})
+          list(APPEND open ${one})
+        endif()
+      endforeach()
+    endforeach()
+  endwhile()
+  set(${list} ${${list}} PARENT_SCOPE)
+endfunction()
+
 set(rows "")
 foreach(folder ${operators})
   if(IS_DIRECTORY ${folder})
     get_filename_component(name ${folder} NAME)
-    file(GLOB sources ${folder}/*.h ${folder}/*.cpp ${folder}/*.cu)
-    set(all ${common})
-    foreach(file ${sources})
+    sources_of(${folder} files)
+    add_included(files)
+    list(APPEND files ${shared})
+    list(SORT files)
+    set(all "")
+    foreach(file ${files})
       file(SHA256 ${file} hash)
       string(APPEND all ${hash})
     endforeach()

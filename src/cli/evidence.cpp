@@ -10,10 +10,10 @@
 namespace strata::cli {
 namespace {
 
-std::string state_of(const std::optional<ParityRecord>& record, const std::string& op) {
+std::string state_of(const std::optional<ParityRecord>& record, const std::string& source_folder) {
   if (!record) return "never run";
   if (!record->passed) return "failed";
-  return record->source_hash == source_hash(op) ? "verified" : "stale";
+  return record->source_hash == source_hash(source_folder) ? "verified" : "stale";
 }
 
 int run(CommandContext& context) {
@@ -21,20 +21,24 @@ int run(CommandContext& context) {
   const std::string folder = records_folder(settings);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   if (!settings.get_bool("json"))
-    fmt::print("{:<18} {:<10} {:<14} {:<10} {:>9} {:>6}  {:<10}\n", "operator", "arm", "class", "state", "of bound",
-               "cases", "date");
+    fmt::print("{:<18} {:<12} {:<15} {:<8} {:<10} {:>9} {:>6}  {:<10}\n", "operator", "arm", "class", "use", "state",
+               "of bound", "cases", "date");
   for (const Chosen& chosen : chosen_arms(settings)) {
     const std::string& op = chosen.evidence->op;
     const auto record = read_record(folder, op, chosen.arm.name, chosen.arm.device_class);
-    const std::string state = state_of(record, op);
+    const std::string state = state_of(record, chosen.evidence->source_folder());
     if (settings.get_bool("json")) {
-      rows.push_back(
-          {{"operator", op}, {"arm", chosen.arm.name}, {"class", chosen.arm.device_class}, {"state", state}});
+      rows.push_back({{"operator", op},
+                      {"arm", chosen.arm.name},
+                      {"class", chosen.arm.device_class},
+                      {"default", !chosen.arm.opt_in},
+                      {"state", state}});
       if (record)
         rows.back().update({{"utilisation", record->utilisation}, {"date", record->date}, {"device", record->device}});
       continue;
     }
-    fmt::print("{:<18} {:<10} {:<14} {:<10} {:>9} {:>6}  {:<10}\n", op, chosen.arm.name, chosen.arm.device_class, state,
+    fmt::print("{:<18} {:<12} {:<15} {:<8} {:<10} {:>9} {:>6}  {:<10}\n", op, chosen.arm.name, chosen.arm.device_class,
+               chosen.arm.opt_in ? "opt-in" : "default", state,
                record ? fmt::format("{:.4f}", record->utilisation) : "-", record ? std::to_string(record->cases) : "-",
                record ? record->date : "-");
   }

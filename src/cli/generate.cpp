@@ -173,15 +173,13 @@ std::string rate(double count, double seconds) {
   return seconds > 0 && count > 0 ? fmt::format("{:.1f} tokens/s", count / seconds) : std::string("-");
 }
 
+// "6 avx512, 12 portable": operators by arm; --log-level debug and --json name each.
 std::string arms_text(const Queue& queue) {
-  std::map<std::string, std::string> operators_of;
+  std::map<std::string, int> operators;
   for (const ArmChoice& choice : queue.arms())
-    if (!choice.ran.empty()) operators_of[choice.ran] += (operators_of[choice.ran].empty() ? "" : " ") + choice.op;
-  if (operators_of.size() == 1)
-    return fmt::format("{} ({} operators)", operators_of.begin()->first, queue.arms().size());
+    if (!choice.ran.empty()) ++operators[choice.ran];
   std::string text;
-  for (const auto& [arm, operators] : operators_of)
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", arm, operators);
+  for (const auto& [arm, count] : operators) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, arm);
   return text;
 }
 

@@ -162,11 +162,26 @@ std::span<const SettingSpec> model_settings() { return kModel; }
 std::span<const SettingSpec> sampler_settings() { return kSampler; }
 
 const std::vector<std::string>& operator_names() {
-  static const std::vector<std::string> names{"attention",   "causal_conv", "embedding",         "experts",
-                                              "gate_act",    "gated_delta", "gated_delta_gates", "hyper_read",
-                                              "hyper_write", "matmul",      "ngram_embedding",   "ngram_gate",
-                                              "norm",        "qsa_pool",    "qsa_score",         "qsa_select",
-                                              "rope",        "route",       "sparse_attention"};
+  static const std::vector<std::string> names{"attention",
+                                              "causal_conv",
+                                              "embedding",
+                                              "experts",
+                                              "gate_act",
+                                              "gated_delta",
+                                              "gated_delta_anchored",
+                                              "gated_delta_gates",
+                                              "hyper_read",
+                                              "hyper_write",
+                                              "matmul",
+                                              "ngram_embedding",
+                                              "ngram_gate",
+                                              "norm",
+                                              "qsa_pool",
+                                              "qsa_score",
+                                              "qsa_select",
+                                              "rope",
+                                              "route",
+                                              "sparse_attention"};
   return names;
 }
 

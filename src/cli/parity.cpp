@@ -36,12 +36,12 @@ constexpr std::array kOwn{
                 .persistent = false},
 };
 
-RecordContext record_context(const std::string& op) {
+RecordContext record_context(const std::string& source_folder) {
   RecordContext context;
   context.device = list_devices().front().description;
   context.compiler = std::string("g++ ") + __VERSION__;
   context.commit = build_commit();
-  context.source_hash = source_hash(op);
+  context.source_hash = source_hash(source_folder);
   const std::time_t now = std::time(nullptr);
   context.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
   return context;
@@ -53,7 +53,7 @@ std::string verdict(const ParityReport& report) {
 }
 
 void print_row(const ParityReport& report) {
-  fmt::print("{:<18} {:<10} {:<14} {:>6} {:>9.4f} {:>9} {:>8} {:>8} {:>7.1f}  {}\n", report.op, report.arm,
+  fmt::print("{:<18} {:<12} {:<15} {:>6} {:>9.4f} {:>9} {:>8} {:>8} {:>7.1f}  {}\n", report.op, report.arm,
              report.device_class, report.cases, report.utilisation, report.variants, report.controls,
              fmt::format("{}/{}", report.mutants_caught, report.mutants), report.seconds, verdict(report));
   std::fflush(stdout);
@@ -98,7 +98,7 @@ int run(CommandContext& context) {
   if (::isatty(STDERR_FILENO) != 0)
     options.progress = [](int done, int total) { fmt::print(stderr, "{} of {} cases \r", done, total); };
   if (!json)
-    fmt::print("{:<18} {:<10} {:<14} {:>6} {:>9} {:>9} {:>8} {:>8} {:>7}  {}\n", "operator", "arm", "class", "cases",
+    fmt::print("{:<18} {:<12} {:<15} {:>6} {:>9} {:>9} {:>8} {:>8} {:>7}  {}\n", "operator", "arm", "class", "cases",
                "of bound", "same bits", "controls", "mutants", "seconds", "");
   bool failed = false, incomplete = false;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
@@ -114,7 +114,7 @@ int run(CommandContext& context) {
       print_details(report);
     }
     if (settings.get_bool("record") && report.passed())
-      write_record(records_folder(settings), report, record_context(report.op));
+      write_record(records_folder(settings), report, record_context(chosen.evidence->source_folder()));
   }
   if (json) fmt::print("{}\n", rows.dump(2));
   if (failed) return 1;

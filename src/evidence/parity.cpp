@@ -91,6 +91,8 @@ class Runner {
     const CheckResult result = check_outputs(test);
     report_.elements += result.compared;
     if (!result.failure.empty()) fail(test.name, result.failure);
+    if (const std::string changed = snapshot.changed_input(test); !changed.empty())
+      fail(test.name, changed + " was written but is only read");
     if (result.utilisation > report_.utilisation) {
       report_.utilisation = result.utilisation;
       report_.worst_case = test.name;

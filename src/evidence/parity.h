@@ -61,6 +61,9 @@ struct OperatorEvidence {
   std::vector<std::function<ParityCase()>> (*cases)(uint64_t seed);
   bool discrete = false;  // a run in which `check` never had force is a failure
   std::vector<std::function<BenchShape()>> (*shapes)() = nullptr;  // worth timing (evidence/bench.h)
+  std::string folder = {};  // under src/ops, where it has another name than the operator
+
+  const std::string& source_folder() const { return folder.empty() ? op : folder; }
 };
 
 struct ParityFailure {

@@ -1,5 +1,6 @@
 #include "evidence/parity_case.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace strata {
@@ -54,7 +55,7 @@ Tensor CaseMemory::f32(const std::vector<int64_t>& extents, Random& random, floa
 
 Tensor CaseMemory::i32(const std::vector<int32_t>& values) {
   const Tensor result = tensor(DType::I32, {static_cast<int64_t>(values.size())});
-  std::memcpy(result.data, values.data(), values.size() * sizeof(int32_t));
+  std::copy(values.begin(), values.end(), result.as<int32_t>());
   return result;
 }
 

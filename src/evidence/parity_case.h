@@ -57,6 +57,14 @@ class CaseBuilder {
     result_.outputs.push_back(
         {std::move(name), args().*member, std::move(expected), std::move(bound), std::move(written)});
   }
+  // From the operator's own oracle and bound, on the arguments as they are now; without a bound the output is exact.
+  void output(std::string name, Tensor Args::*member, void (*oracle)(const Args&, double*),
+              void (*bound)(const Args&, double*) = nullptr) {
+    std::vector<double> expected(static_cast<size_t>((args().*member).elements())), limits(expected.size(), 0.0);
+    oracle(args(), expected.data());
+    if (bound != nullptr) bound(args(), limits.data());
+    output(std::move(name), member, std::move(expected), std::move(limits));
+  }
   void restored(Tensor Args::*member) { result_.restored.push_back(args().*member); }
 
   // The members that hold one index per row along their outermost axis: rows may be computed one by one.
@@ -78,6 +86,13 @@ class CaseBuilder {
   void variant(std::string name, std::function<void(Queue&)> run) {
     result_.variants.push_back({std::move(name), std::move(run)});
   }
+  // A value that lives as long as the case, for arguments that only point to it.
+  template <class T>
+  T* keep(T value) {
+    auto kept = std::make_shared<T>(std::move(value));
+    memory_->kept.push_back(kept);
+    return kept.get();
+  }
   void check(std::function<std::string(int64_t&)> check) { result_.check = std::move(check); }
 
   ParityCase build() {
@@ -94,6 +109,7 @@ class CaseBuilder {
   struct State {
     CaseMemory tensors;
     Args args{};
+    std::vector<std::shared_ptr<void>> kept;
   };
   std::shared_ptr<State> memory_;
   void (*run_)(Queue&, const Args&);

@@ -93,6 +93,13 @@ void CaseSnapshot::restore() const {
   for (const Saved& saved : saved_) assign_words(saved.tensor, saved.words);
 }
 
+std::string CaseSnapshot::changed_input(const ParityCase& test) const {
+  for (size_t i = 0; i < test.inputs.size(); ++i)
+    if (!is_restored(test, saved_[i].tensor) && words_of(saved_[i].tensor) != saved_[i].words)
+      return test.inputs[i].name;
+  return {};
+}
+
 void clear_outputs(const ParityCase& test) {
   for (const ParityOutput& output : test.outputs)
     if (!is_restored(test, output.tensor))

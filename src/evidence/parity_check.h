@@ -14,6 +14,8 @@ class CaseSnapshot {
  public:
   explicit CaseSnapshot(const ParityCase& test);
   void restore() const;
+  // The name of an input that differs from the snapshot though the operator does not change it; empty: none.
+  std::string changed_input(const ParityCase& test) const;
 
  private:
   struct Saved {

@@ -38,6 +38,7 @@ std::vector<Shown> commands_of(const std::filesystem::path& page) {
 }
 
 std::string comparable(std::string text) {
+  text = std::regex_replace(text, std::regex("arms: .*"), "arms: (those of this processor)");
   text = std::regex_replace(text, std::regex("[0-9]+(\\.[0-9]+)?"), "#");
   return std::regex_replace(text, std::regex("[ \t]+\n"), "\n");
 }

@@ -38,5 +38,56 @@ TEST(Evidence, UnknownNamesAreWrongUsage) {
   EXPECT_EQ(strata({"parity", "--op", "matmul", "--only-arm", "warp"}).exit_code, 2);
 }
 
+TEST(Evidence, WhatCannotRunIsNotAPass) {
+  const ProcessResult result = strata({"parity", "--op", "norm", "--arm", "avx512", "--cpu-isa", "avx2"});
+  EXPECT_EQ(result.exit_code, 3) << result.out;
+  EXPECT_NE(result.out.find("not run"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("this processor has no AVX-512"), std::string::npos) << result.out;
+}
+
+// Default arms carry a passing record made from the sources of this build (`strata parity --record`).
+TEST(Evidence, EveryDefaultArmHasAFreshRecord) {
+  const ProcessResult result = strata({"evidence", "--records", STRATA_SOURCE_DIR "/records", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  int checked = 0;
+  for (const auto& row : nlohmann::json::parse(result.out)) {
+    if (!row["default"].get<bool>()) continue;
+    EXPECT_EQ(row["state"], "verified") << row.dump();
+    ++checked;
+  }
+  EXPECT_GT(checked, 0);
+}
+
+TEST(Bench, CeilingsAreMeasured) {
+  const ProcessResult result = strata({"bench", "--op", "ceilings", "-o", "json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto ceilings = nlohmann::json::parse(result.out)["ceilings"];
+  ASSERT_GE(ceilings.size(), 3u);
+  for (const auto& one : ceilings)
+    EXPECT_GT(one.contains("bytes_per_s") ? one["bytes_per_s"].get<double>() : one["operations_per_s"].get<double>(),
+              1e8)
+        << one.dump();
+}
+
+TEST(Bench, ArmsSideBySideInEveryFormat) {
+  const std::vector<std::string> call{"bench", "--op", "norm", "--shape", "[1, 1, 2560]", "--samples", "1", "-o"};
+  for (const char* format : {"table", "json", "csv", "md"}) {
+    std::vector<std::string> arguments = call;
+    arguments.push_back(format);
+    const ProcessResult result = strata(arguments);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_NE(result.out.find("portable"), std::string::npos) << result.out;
+    if (std::string(format) != "json") continue;
+    for (const auto& row : nlohmann::json::parse(result.out)["results"]) {
+      if (row.contains("refused")) continue;
+      EXPECT_GT(row["median_s"].get<double>(), 0);
+      EXPECT_GT(row["share"].get<double>(), 0);
+    }
+  }
+  EXPECT_EQ(strata({"bench", "--op", "norn"}).exit_code, 2);
+  // An arm that cannot run here was not measured.
+  EXPECT_EQ(strata({"bench", "--op", "norm", "--arm", "avx2", "--cpu-isa", "portable", "--samples", "1"}).exit_code, 3);
+}
+
 }  // namespace
 }  // namespace strata::test

@@ -75,7 +75,7 @@ TEST(Generate, AnswersAQuestion) {
   const ProcessResult result = strata({"generate", "-p", kQuestion, "-n", "64"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "The grep command is used to print lines that match patterns.\n");
-  for (const char* part : {"prompt: 13 tokens", "output: 13 tokens", "tokens/s", "peak memory", "portable ("})
+  for (const char* part : {"prompt: 13 tokens", "output: 13 tokens", "tokens/s", "peak memory", "arms: "})
     EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
 }
 

@@ -1,5 +1,6 @@
 #include "evidence/arm.h"
 #include "ops/causal_conv/causal_conv.h"
+#include "ops/causal_conv/parity.h"
 
 namespace strata {
 
@@ -22,5 +23,7 @@ void causal_conv(Queue& queue, const CausalConvArgs& args) {
   if (args.y.data == args.x.data) argument_error("causal_conv", "y must not be x");
   choose_arm<CausalConvArgs>(queue, "causal_conv", kArms, args).run(queue, args);
 }
+
+std::span<const Arm<CausalConvArgs>> causal_conv_arms() { return kArms; }
 
 }  // namespace strata

@@ -17,6 +17,8 @@ struct CausalConvArgs {
 void causal_conv(Queue& queue, const CausalConvArgs& args);
 
 void causal_conv_oracle(const CausalConvArgs& args, double* out);  // float64 [rows, channels]
+// Bound on |error| of every element (README.md, Error), in the oracle's order.
+void causal_conv_bound(const CausalConvArgs& args, double* out);
 
 // Shifts the rows of x into the history: afterwards it holds the last inputs, oldest first.
 void push_history(const Tensor& x, const Tensor& history);

@@ -1,5 +1,6 @@
 #include "evidence/arm.h"
 #include "ops/embedding/embedding.h"
+#include "ops/embedding/parity.h"
 
 namespace strata {
 
@@ -21,5 +22,7 @@ void embedding(Queue& queue, const EmbeddingArgs& args) {
   }
   choose_arm<EmbeddingArgs>(queue, "embedding", kArms, args).run(queue, args);
 }
+
+std::span<const Arm<EmbeddingArgs>> embedding_arms() { return kArms; }
 
 }  // namespace strata

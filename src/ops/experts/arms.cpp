@@ -1,5 +1,6 @@
 #include "evidence/arm.h"
 #include "ops/experts/experts.h"
+#include "ops/experts/parity.h"
 
 namespace strata {
 
@@ -29,5 +30,7 @@ void experts(Queue& queue, const ExpertsArgs& args) {
                                       std::to_string(count));
   choose_arm<ExpertsArgs>(queue, "experts", kArms, args).run(queue, args);
 }
+
+std::span<const Arm<ExpertsArgs>> experts_arms() { return kArms; }
 
 }  // namespace strata

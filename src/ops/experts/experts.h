@@ -20,5 +20,7 @@ struct ExpertsArgs {
 void experts(Queue& queue, const ExpertsArgs& args);
 
 void experts_oracle(const ExpertsArgs& args, double* out);  // float64 [rows, hidden]
+// Bound on |error| of every element (README.md, Error), in the oracle's order.
+void experts_bound(const ExpertsArgs& args, double* out);
 
 }  // namespace strata

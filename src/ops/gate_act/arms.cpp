@@ -1,14 +1,16 @@
 #include "evidence/arm.h"
 #include "ops/gate_act/gate_act.h"
+#include "ops/gate_act/parity.h"
 
 namespace strata {
 
-void gate_act_portable(Queue& queue, const GateActArgs& args);               // cpu.cpp
-void residual_add_portable(Queue& queue, const Tensor& x, const Tensor& y);  // cpu.cpp
+void gate_act_portable(Queue& queue, const GateActArgs& args);          // cpu.cpp
+void residual_add_portable(Queue& queue, const ResidualAddArgs& args);  // cpu.cpp
 
 namespace {
 constexpr Arm<GateActArgs> kArms[] = {{"portable", always_runs<GateActArgs>, gate_act_portable}};
-}
+constexpr Arm<ResidualAddArgs> kAddArms[] = {{"portable", always_runs<ResidualAddArgs>, residual_add_portable}};
+}  // namespace
 
 void gate_act(Queue& queue, const GateActArgs& args) {
   check_tensor("gate_act", "y", args.y, DType::F32, {-1, -1, -1});
@@ -24,7 +26,11 @@ void residual_add(Queue& queue, const Tensor& x, const Tensor& y) {
       !y.contiguous())
     argument_error("residual_add", "x is " + describe(x) + " and y is " + describe(y) +
                                        "; needs two contiguous f32 tensors of one shape");
-  residual_add_portable(queue, x, y);
+  const ResidualAddArgs args{make_f32(x.f32(), {x.elements()}), make_f32(y.f32(), {y.elements()})};
+  choose_arm<ResidualAddArgs>(queue, "residual_add", kAddArms, args).run(queue, args);
 }
+
+std::span<const Arm<GateActArgs>> gate_act_arms() { return kArms; }
+std::span<const Arm<ResidualAddArgs>> residual_add_arms() { return kAddArms; }
 
 }  // namespace strata

@@ -34,9 +34,9 @@ void gate_act_portable(Queue& queue, const GateActArgs& args) {
                    });
 }
 
-void residual_add_portable(Queue& queue, const Tensor& x, const Tensor& y) {
-  queue.pool().run(x.elements(), ThreadPool::grain_of(1), [&](int64_t begin, int64_t end, int) {
-    for (int64_t i = begin; i < end; ++i) x.f32()[i] += y.f32()[i];
+void residual_add_portable(Queue& queue, const ResidualAddArgs& args) {
+  queue.pool().run(args.x.elements(), ThreadPool::grain_of(1), [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) args.x.f32()[i] += args.y.f32()[i];
   });
 }
 

@@ -20,8 +20,14 @@ struct GateActArgs {
 void gate_act(Queue& queue, const GateActArgs& args);
 
 void gate_act_oracle(const GateActArgs& args, double* out);  // float64 [rows, groups, width]; y as it was before
+// Bound on |error| of every element (README.md, Error), in the oracle's order.
+void gate_act_bound(const GateActArgs& args, double* out);
 
 // x += y, both f32 of the same shape, contiguous.
 void residual_add(Queue& queue, const Tensor& x, const Tensor& y);
+// What its arms get: both as f32 [elements].
+struct ResidualAddArgs {
+  Tensor x, y;
+};
 
 }  // namespace strata

@@ -1,31 +1,59 @@
 #include "evidence/arm.h"
-#include "ops/gated_delta/gated_delta.h"
+#include "ops/gated_delta/cpu.h"
+#include "ops/gated_delta/parity.h"
 
 namespace strata {
-
-void gated_delta_portable(Queue& queue, const GatedDeltaArgs& args);             // cpu.cpp
-void gated_delta_gates_portable(Queue& queue, const GatedDeltaGatesArgs& args);  // cpu.cpp
-
 namespace {
-constexpr Arm<GatedDeltaArgs> kArms[] = {{"portable", always_runs<GatedDeltaArgs>, gated_delta_portable}};
+
+// The wy arms start their chunks at the call's first row: a row's bits depend on how many came before it in the call.
+constexpr Arm<GatedDeltaArgs> kArms[] = {
+    {"avx512", always_runs<GatedDeltaArgs>, gated_delta_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<GatedDeltaArgs>, gated_delta_avx2, true, false, CpuIsa::Avx2},
+    {"portable", always_runs<GatedDeltaArgs>, gated_delta_portable},
+    {"wy", always_runs<GatedDeltaArgs>, gated_delta_wy_avx512, false, true, CpuIsa::Avx512},
+    {"wy-avx2", always_runs<GatedDeltaArgs>, gated_delta_wy_avx2, false, true, CpuIsa::Avx2},
+    {"wy-portable", always_runs<GatedDeltaArgs>, gated_delta_wy_portable, false, true}};
+constexpr Arm<GatedDeltaAnchoredArgs> kAnchoredArms[] = {
+    {"avx512", always_runs<GatedDeltaAnchoredArgs>, gated_delta_anchored_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<GatedDeltaAnchoredArgs>, gated_delta_anchored_avx2, true, false, CpuIsa::Avx2},
+    {"portable", always_runs<GatedDeltaAnchoredArgs>, gated_delta_anchored_portable}};
 constexpr Arm<GatedDeltaGatesArgs> kGatesArms[] = {
     {"portable", always_runs<GatedDeltaGatesArgs>, gated_delta_gates_portable}};
+
+// What both operators have in common.
+template <class Args>
+void check_common(const char* op, const Args& args) {
+  check_tensor(op, "q", args.q, DType::F32, {-1, -1, -1});
+  const int64_t rows = args.q.extent(0), key_heads = args.q.extent(1), dk = args.q.extent(2);
+  check_tensor(op, "k", args.k, DType::F32, {rows, key_heads, dk});
+  check_tensor(op, "v", args.v, DType::F32, {rows, -1, -1});
+  const int64_t value_heads = args.v.extent(1), dv = args.v.extent(2);
+  check_tensor(op, "g", args.g, DType::F32, {rows, value_heads});
+  check_tensor(op, "beta", args.beta, DType::F32, {rows, value_heads});
+  check_tensor(op, "state", args.state, DType::F32, {value_heads, dk, dv});
+  check_tensor(op, "out", args.out, DType::F32, {rows, value_heads, dv});
+  if (key_heads < 1 || value_heads % key_heads != 0)
+    argument_error(op, std::to_string(value_heads) + " value heads do not divide among " + std::to_string(key_heads) +
+                           " key heads");
+}
+
 }  // namespace
 
 void gated_delta(Queue& queue, const GatedDeltaArgs& args) {
-  check_tensor("gated_delta", "q", args.q, DType::F32, {-1, -1, -1});
-  const int64_t rows = args.q.extent(0), key_heads = args.q.extent(1), dk = args.q.extent(2);
-  check_tensor("gated_delta", "k", args.k, DType::F32, {rows, key_heads, dk});
-  check_tensor("gated_delta", "v", args.v, DType::F32, {rows, -1, -1});
-  const int64_t value_heads = args.v.extent(1), dv = args.v.extent(2);
-  check_tensor("gated_delta", "g", args.g, DType::F32, {rows, value_heads});
-  check_tensor("gated_delta", "beta", args.beta, DType::F32, {rows, value_heads});
-  check_tensor("gated_delta", "state", args.state, DType::F32, {value_heads, dk, dv});
-  check_tensor("gated_delta", "out", args.out, DType::F32, {rows, value_heads, dv});
-  if (key_heads < 1 || value_heads % key_heads != 0)
-    argument_error("gated_delta", std::to_string(value_heads) + " value heads do not divide among " +
-                                      std::to_string(key_heads) + " key heads");
+  check_common("gated_delta", args);
   choose_arm<GatedDeltaArgs>(queue, "gated_delta", kArms, args).run(queue, args);
+}
+
+void gated_delta_anchored(Queue& queue, const GatedDeltaAnchoredArgs& args) {
+  constexpr const char* kOp = "gated_delta_anchored";
+  check_common(kOp, args);
+  const int64_t key_heads = args.q.extent(1), dk = args.q.extent(2);
+  const int64_t value_heads = args.v.extent(1), dv = args.v.extent(2);
+  check_tensor(kOp, "ring_k", args.ring_k, DType::F32, {key_heads, kDeltaChunk, dk});
+  check_tensor(kOp, "ring_u", args.ring_u, DType::F32, {value_heads, kDeltaChunk, dv});
+  check_tensor(kOp, "ring_g", args.ring_g, DType::F32, {value_heads, kDeltaChunk});
+  if (args.first < 0) argument_error(kOp, "first is " + std::to_string(args.first));
+  choose_arm<GatedDeltaAnchoredArgs>(queue, kOp, kAnchoredArms, args).run(queue, args);
 }
 
 void gated_delta_gates(Queue& queue, const GatedDeltaGatesArgs& args) {
@@ -42,5 +70,9 @@ void gated_delta_gates(Queue& queue, const GatedDeltaGatesArgs& args) {
   check_tensor("gated_delta_gates", "beta", args.beta, DType::F32, {rows, heads});
   choose_arm<GatedDeltaGatesArgs>(queue, "gated_delta_gates", kGatesArms, args).run(queue, args);
 }
+
+std::span<const Arm<GatedDeltaArgs>> gated_delta_arms() { return kArms; }
+std::span<const Arm<GatedDeltaAnchoredArgs>> gated_delta_anchored_arms() { return kAnchoredArms; }
+std::span<const Arm<GatedDeltaGatesArgs>> gated_delta_gates_arms() { return kGatesArms; }
 
 }  // namespace strata

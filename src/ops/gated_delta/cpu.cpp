@@ -1,9 +1,11 @@
+#include "ops/gated_delta/cpu.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "base/fault.h"
 #include "base/fmath.h"
-#include "ops/gated_delta/gated_delta.h"
 
 namespace strata {
 namespace {
@@ -45,7 +47,7 @@ void step(float* state, int64_t stride, const float* q, const float* k, const fl
 
 void gated_delta_portable(Queue& queue, const GatedDeltaArgs& args) {
   const int64_t rows = args.q.extent(0), key_heads = args.q.extent(1), dk = args.q.extent(2);
-  const int64_t value_heads = args.v.extent(1), dv = args.v.extent(2), repeat = value_heads / key_heads;
+  const int64_t value_heads = args.v.extent(1), dv = args.v.extent(2);
   const float query_scale = 1.0f / std::sqrt(static_cast<float>(dk));
   std::vector<float> queries(static_cast<size_t>(rows * key_heads * dk)), keys(queries.size());
   queue.pool().run(rows * key_heads, ThreadPool::grain_of(4 * dk), [&](int64_t begin, int64_t end, int) {
@@ -62,7 +64,8 @@ void gated_delta_portable(Queue& queue, const GatedDeltaArgs& args) {
         for (int64_t item = begin; item < end; ++item) {
           const int64_t h = item / slices, first = item % slices * kColumnSlice;
           const int64_t count = std::min(kColumnSlice, dv - first);
-          const int64_t key_head = args.mapping == HeadMapping::Grouped ? h / repeat : h % key_heads;
+          if (count < kColumnSlice && fault(Fault::SkipTail)) continue;
+          const int64_t key_head = key_head_of_arm(args.mapping, h, key_heads, value_heads);
           for (int64_t t = 0; t < rows; ++t) {
             const int64_t key_row = (t * key_heads + key_head) * dk;
             step(args.state.row<float>(h) + first, args.state.stride(1) / static_cast<int64_t>(sizeof(float)),
@@ -80,6 +83,7 @@ void gated_delta_gates_portable(Queue&, const GatedDeltaGatesArgs& args) {
       const float alpha = *args.alpha[t].row<const float>(h), b = *args.b[t].row<const float>(h);
       args.g.row<float>(t)[h] = softplus_f32(alpha + args.dt_bias.f32()[h]) * args.a.f32()[h];
       args.beta.row<float>(t)[h] = sigmoid_f32(b);
+      if (fault(Fault::WritePastSet)) args.beta.row<float>(t)[h + 1] = 0;
     }
 }
 

@@ -1,55 +1,69 @@
-#include "ops/oracle.h"
+#include <algorithm>
 
-#include <cmath>
-#include <vector>
-
-#include "ops/gated_delta/gated_delta.h"
+#include "ops/gated_delta/reference.h"
 
 namespace strata {
 namespace {
 
-// scale · x / sqrt(sum x² + 1e-6) of head `head` in row t.
-std::vector<double> normalised(const Tensor& x, int64_t t, int64_t head, double scale) {
-  std::vector<double> y(static_cast<size_t>(x.extent(2)));
-  double sum = 0;
-  for (size_t i = 0; i < y.size(); ++i) {
-    y[i] = element(x, t, head, i);
-    sum += y[i] * y[i];
+// One token of the recurrence on the state s [dk, dv] of one head. delta [dv], out [dv].
+void step(const DeltaToken& token, double* s, double* delta, double* out) {
+  const size_t dk = token.k.size(), dv = token.v.size();
+  std::fill(out, out + dv, 0.0);
+  std::vector<double> kv(dv);
+  for (size_t i = 0; i < dk; ++i)
+    for (size_t j = 0; j < dv; ++j) {
+      s[i * dv + j] *= token.decay;
+      kv[j] += s[i * dv + j] * token.k[i];
+    }
+  for (size_t j = 0; j < dv; ++j) delta[j] = token.beta * (token.v[j] - kv[j]);
+  for (size_t i = 0; i < dk; ++i)
+    for (size_t j = 0; j < dv; ++j) {
+      s[i * dv + j] += token.k[i] * delta[j];
+      out[j] += s[i * dv + j] * token.q[i];
+    }
+}
+
+// The state before row `first`, from the last stored one and the rows of the ring since.
+void replay_ring(const GatedDeltaAnchoredArgs& args, int64_t head, double* s) {
+  const int64_t dk = args.q.extent(2), dv = args.v.extent(2);
+  const int64_t key_head = key_head_of(args.mapping, head, args.q.extent(1), args.v.extent(1));
+  for (int64_t slot = 0; slot < args.first % kDeltaChunk; ++slot) {
+    const double decay = std::exp(element(args.ring_g, head, slot));
+    for (int64_t i = 0; i < dk; ++i)
+      for (int64_t j = 0; j < dv; ++j)
+        s[i * dv + j] =
+            decay * s[i * dv + j] + element(args.ring_k, key_head, slot, i) * element(args.ring_u, head, slot, j);
   }
-  for (double& value : y) value *= scale / std::sqrt(sum + 1e-6);
-  return y;
 }
 
 }  // namespace
 
 void gated_delta_oracle(const GatedDeltaArgs& args, double* out, double* state) {
-  const int64_t rows = args.q.extent(0), key_heads = args.q.extent(1), dk = args.q.extent(2);
-  const int64_t value_heads = args.v.extent(1), dv = args.v.extent(2);
-  for (int64_t h = 0; h < value_heads; ++h) {
-    const int64_t key_head = args.mapping == HeadMapping::Grouped ? h / (value_heads / key_heads) : h % key_heads;
+  const int64_t rows = args.q.extent(0), dk = args.q.extent(2), heads = args.v.extent(1), dv = args.v.extent(2);
+  std::vector<double> delta(static_cast<size_t>(dv));
+  for (int64_t h = 0; h < heads; ++h) {
     double* s = state + h * dk * dv;
-    for (int64_t i = 0; i < dk; ++i)
-      for (int64_t j = 0; j < dv; ++j) s[i * dv + j] = element(args.state, h, i, j);
+    read_state(args.state, h, s);
+    for (int64_t t = 0; t < rows; ++t) step(delta_token(args, t, h), s, delta.data(), out + (t * heads + h) * dv);
+  }
+}
 
+void gated_delta_anchored_oracle(const GatedDeltaAnchoredArgs& args, const GatedDeltaAnchoredValues& values) {
+  const int64_t rows = args.q.extent(0), dk = args.q.extent(2), heads = args.v.extent(1), dv = args.v.extent(2);
+  std::vector<double> s(static_cast<size_t>(dk * dv));
+  for (int64_t h = 0; h < heads; ++h) {
+    const int64_t key_head = key_head_of(args.mapping, h, args.q.extent(1), heads);
+    double* stored = values.state + h * dk * dv;
+    read_state(args.state, h, stored);
+    std::copy_n(stored, dk * dv, s.data());
+    replay_ring(args, h, s.data());
     for (int64_t t = 0; t < rows; ++t) {
-      const std::vector<double> q = normalised(args.q, t, key_head, 1 / std::sqrt(static_cast<double>(dk)));
-      const std::vector<double> k = normalised(args.k, t, key_head, 1);
-      const double decay = std::exp(element(args.g, t, h));
-      const double beta = element(args.beta, t, h);
-      for (int64_t j = 0; j < dv; ++j) {
-        double kv = 0;
-        for (int64_t i = 0; i < dk; ++i) {
-          s[i * dv + j] *= decay;
-          kv += s[i * dv + j] * k[static_cast<size_t>(i)];
-        }
-        const double delta = beta * (element(args.v, t, h, j) - kv);
-        double o = 0;
-        for (int64_t i = 0; i < dk; ++i) {
-          s[i * dv + j] += k[static_cast<size_t>(i)] * delta;
-          o += s[i * dv + j] * q[static_cast<size_t>(i)];
-        }
-        out[(t * value_heads + h) * dv + j] = o;
-      }
+      const int64_t slot = (args.first + t) % kDeltaChunk;
+      const DeltaToken token = delta_token(args, t, h);
+      step(token, s.data(), values.ring_u + (h * kDeltaChunk + slot) * dv, values.out + (t * heads + h) * dv);
+      for (int64_t i = 0; i < dk; ++i)
+        values.ring_k[(key_head * kDeltaChunk + slot) * dk + i] = token.k[static_cast<size_t>(i)];
+      if (slot == kDeltaChunk - 1) std::copy_n(s.data(), dk * dv, stored);
     }
   }
 }

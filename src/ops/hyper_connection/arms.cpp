@@ -1,5 +1,6 @@
 #include "evidence/arm.h"
 #include "ops/hyper_connection/hyper_connection.h"
+#include "ops/hyper_connection/parity.h"
 
 namespace strata {
 
@@ -26,5 +27,8 @@ void hyper_write(Queue& queue, const HyperWriteArgs& args) {
   check_tensor("hyper_write", "block", args.block, DType::F32, {rows, hidden});
   choose_arm<HyperWriteArgs>(queue, "hyper_write", kWriteArms, args).run(queue, args);
 }
+
+std::span<const Arm<HyperReadArgs>> hyper_read_arms() { return kReadArms; }
+std::span<const Arm<HyperWriteArgs>> hyper_write_arms() { return kWriteArms; }
 
 }  // namespace strata

@@ -14,6 +14,8 @@ struct HyperReadArgs {
 };
 void hyper_read(Queue& queue, const HyperReadArgs& args);
 void hyper_read_oracle(const HyperReadArgs& args, double* out);  // float64 [rows, hidden]
+// Bounds on |error| of every element (README.md, Error), in the oracles' order.
+void hyper_read_bound(const HyperReadArgs& args, double* out);
 
 // x_s += 2 sigmoid(inject_s) · block
 struct HyperWriteArgs {
@@ -23,5 +25,6 @@ struct HyperWriteArgs {
 };
 void hyper_write(Queue& queue, const HyperWriteArgs& args);
 void hyper_write_oracle(const HyperWriteArgs& args, double* out);  // float64 [rows, streams, hidden]; x before the call
+void hyper_write_bound(const HyperWriteArgs& args, double* out);
 
 }  // namespace strata

@@ -1,5 +1,6 @@
 #include "evidence/arm.h"
 #include "ops/ngram_embedding/ngram_embedding.h"
+#include "ops/ngram_embedding/parity.h"
 
 namespace strata {
 
@@ -48,5 +49,8 @@ void ngram_gate(Queue& queue, const NgramGateArgs& args) {
   check_tensor("ngram_gate", "y", args.y, DType::F32, {rows, streams, hidden});
   choose_arm<NgramGateArgs>(queue, "ngram_gate", kGateArms, args).run(queue, args);
 }
+
+std::span<const Arm<NgramEmbeddingArgs>> ngram_embedding_arms() { return kArms; }
+std::span<const Arm<NgramGateArgs>> ngram_gate_arms() { return kGateArms; }
 
 }  // namespace strata

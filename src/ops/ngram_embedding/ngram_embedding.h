@@ -28,6 +28,9 @@ struct NgramEmbeddingArgs {
 };
 void ngram_embedding(Queue& queue, const NgramEmbeddingArgs& args);
 
+// The definition read off token by token, nothing carried from one to the next: out [rows, orders · heads, width].
+void ngram_embedding_oracle(const NgramEmbeddingArgs& args, double* out);
+
 // Rows of the table that each token reads: [rows, orders · heads].
 void ngram_rows(const NgramParams& params, const Tensor& ids, const Tensor& context, int64_t* rows_out);
 
@@ -40,5 +43,7 @@ struct NgramGateArgs {
 };
 void ngram_gate(Queue& queue, const NgramGateArgs& args);
 void ngram_gate_oracle(const NgramGateArgs& args, double* out);  // float64 [rows, streams, hidden]
+// Bound on |error| of every element (README.md, Error), in the oracle's order.
+void ngram_gate_bound(const NgramGateArgs& args, double* out);
 
 }  // namespace strata

@@ -1,5 +1,6 @@
 #include "evidence/arm.h"
 #include "ops/norm/norm.h"
+#include "ops/norm/parity.h"
 
 namespace strata {
 
@@ -26,5 +27,7 @@ void norm(Queue& queue, const NormArgs& args) {
   if (!(args.eps > 0)) argument_error("norm", "eps must be positive");
   choose_arm<NormArgs>(queue, "norm", kArms, args).run(queue, args);
 }
+
+std::span<const Arm<NormArgs>> norm_arms() { return kArms; }
 
 }  // namespace strata

@@ -16,5 +16,7 @@ struct NormArgs {
 void norm(Queue& queue, const NormArgs& args);
 
 void norm_oracle(const NormArgs& args, double* out);  // float64 [rows, groups, width]
+// Bound on |error| of every element (README.md, Error), in the oracle's order.
+void norm_bound(const NormArgs& args, double* out);
 
 }  // namespace strata

@@ -1,4 +1,5 @@
 #include "evidence/arm.h"
+#include "ops/rope/parity.h"
 #include "ops/rope/rope.h"
 
 namespace strata {
@@ -18,5 +19,7 @@ void rope(Queue& queue, const RopeArgs& args) {
                                std::to_string(args.x.extent(2)));
   choose_arm<RopeArgs>(queue, "rope", kArms, args).run(queue, args);
 }
+
+std::span<const Arm<RopeArgs>> rope_arms() { return kArms; }
 
 }  // namespace strata

@@ -47,6 +47,8 @@ void rope(Queue& queue, const RopeArgs& args);
 
 // float64 [rows, heads, dim] from the x before the call.
 void rope_oracle(const RopeArgs& args, double* out);
+// Bound on |error| of every element (README.md, Error), in the oracle's order.
+void rope_bound(const RopeArgs& args, double* out);
 // Frequencies in float64 straight from the formulas: out [R/2], and the magnitude.
 double rope_frequencies_oracle(const RopeParams& params, double* out);
 

@@ -1,4 +1,5 @@
 #include "evidence/arm.h"
+#include "ops/route/parity.h"
 #include "ops/route/route.h"
 
 namespace strata {
@@ -19,5 +20,7 @@ void route(Queue& queue, const RouteArgs& args) {
     argument_error("route", "cannot choose " + std::to_string(k) + " of " + std::to_string(experts) + " experts");
   choose_arm<RouteArgs>(queue, "route", kArms, args).run(queue, args);
 }
+
+std::span<const Arm<RouteArgs>> route_arms() { return kArms; }
 
 }  // namespace strata

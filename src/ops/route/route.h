@@ -18,5 +18,7 @@ void route(Queue& queue, const RouteArgs& args);
 
 // Probabilities in float64; the choice by the f32 logits (softmax keeps their order).
 void route_oracle(const RouteArgs& args, int32_t* ids, double* weights);
+// Bound on |error| of every weight (README.md, Error): [rows, k]. The ids have none.
+void route_bound(const RouteArgs& args, double* out);
 
 }  // namespace strata

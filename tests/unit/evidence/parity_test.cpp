@@ -30,6 +30,10 @@ void leaves_a_row(Queue&, const DoubleArgs& args) { twice({args.x.slice(0, args.
 void depends_on_the_batch(Queue&, const DoubleArgs& args) {
   twice(args, -1, args.x.extent(0) > 1 ? 2.0000002f : 2);  // within the bound, other bits
 }
+void writes_its_input(Queue&, const DoubleArgs& args) {
+  twice(args, -1, 2);
+  args.x.row<float>(0)[0] = 0;
+}
 std::string needs_a_card(const DoubleArgs&) { return "needs a card"; }
 
 constexpr Arm<DoubleArgs> kArms[] = {
@@ -39,6 +43,7 @@ constexpr Arm<DoubleArgs> kArms[] = {
     {"writes_past_the_end", always_runs<DoubleArgs>, writes_past_the_end},
     {"leaves_a_row", always_runs<DoubleArgs>, leaves_a_row},
     {"depends_on_the_batch", always_runs<DoubleArgs>, depends_on_the_batch},
+    {"writes_its_input", always_runs<DoubleArgs>, writes_its_input},
     {"on_a_card", needs_a_card, right},
 };
 
@@ -83,7 +88,8 @@ TEST(Parity, ARightArmPasses) {
 }
 
 TEST(Parity, EachDefectFails) {
-  for (const char* arm : {"drops_a_lane", "imprecise", "writes_past_the_end", "leaves_a_row", "depends_on_the_batch"})
+  for (const char* arm :
+       {"drops_a_lane", "imprecise", "writes_past_the_end", "leaves_a_row", "depends_on_the_batch", "writes_its_input"})
     EXPECT_FALSE(report_of(arm).passed()) << arm;
 }
 

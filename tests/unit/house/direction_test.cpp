@@ -18,12 +18,13 @@ const fs::path kSource = STRATA_SOURCE_DIR "/src";
 const std::map<std::string, std::set<std::string>> kMayUse = {
     {"base", {}},
     {"gguf", {"base"}},
+    {"cache", {"base", "gguf"}},
     {"text", {"base"}},
     {"device", {"base"}},
     {"evidence", {"base", "device"}},
     {"ops", {"base", "gguf", "device", "evidence"}},
-    {"model", {"base", "gguf", "device", "ops"}},
-    {"runtime", {"base", "gguf", "text", "device", "ops", "model"}},
+    {"model", {"base", "gguf", "cache", "device", "ops"}},
+    {"runtime", {"base", "gguf", "cache", "text", "device", "ops", "model"}},
     {"server", {"base", "gguf", "text", "device", "evidence", "model", "runtime"}},
     {"cli", {"base", "gguf", "text", "device", "evidence", "ops", "model", "runtime", "server"}},
 };

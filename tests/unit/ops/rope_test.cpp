@@ -25,8 +25,9 @@ void expect_frequencies(const RopeParams& params) {
   ASSERT_EQ(rope.rotary_dims(), params.rotary_dims);
   ASSERT_EQ(rope.pairs, params.pairs);
   for (size_t j = 0; j < expected.size(); ++j)
-    EXPECT_LE(std::fabs(double{rope.frequency[j]} - expected[j]), (kU + 1e-13) * expected[j]) << "pair " << j;
-  EXPECT_LE(std::fabs(double{rope.magnitude} - magnitude), (kU + 1e-13) * magnitude);
+    EXPECT_LE(std::fabs(double{rope.frequency[j]} - expected[j]), (kUnitRoundoff + 1e-13) * expected[j])
+        << "pair " << j;
+  EXPECT_LE(std::fabs(double{rope.magnitude} - magnitude), (kUnitRoundoff + 1e-13) * magnitude);
 }
 
 TEST(RopeFrequencies, FollowTheFormulas) {
@@ -154,47 +155,6 @@ TEST(RopeFrequencies, AnglesOfPositions) {
   }
 }
 
-// Two products and a sum: gamma(2) of their magnitudes. Dims past the rotary ones must keep their bits.
-std::vector<double> bound(const RopeArgs& args, const Tensor& before) {
-  const int64_t half = args.cos.extent(1), dim = before.extent(2);
-  std::vector<double> bounds;
-  for (int64_t t = 0; t < before.extent(0); ++t)
-    for (int64_t h = 0; h < before.extent(1); ++h) {
-      const float* x = before[t].row<float>(h);
-      std::vector<double> limits(static_cast<size_t>(dim), 0.0);
-      for (int64_t j = 0; j < half; ++j) {
-        const bool split = args.pairs == RopePairs::HalfSplit;
-        const int64_t first = split ? j : 2 * j, second = split ? j + half : 2 * j + 1;
-        const double c = std::fabs(args.cos.row<float>(t)[j]), s = std::fabs(args.sin.row<float>(t)[j]);
-        const double a = std::fabs(x[first]), b = std::fabs(x[second]);
-        limits[static_cast<size_t>(first)] = gamma(2) * (a * c + b * s) + 3 * kTiny;
-        limits[static_cast<size_t>(second)] = gamma(2) * (a * s + b * c) + 3 * kTiny;
-      }
-      bounds.insert(bounds.end(), limits.begin(), limits.end());
-    }
-  return bounds;
-}
-
-TEST(Rope, StaysInItsBound) {
-  Random random(1);
-  TestQueue queue(2);
-  for (RopePairs pairs : {RopePairs::HalfSplit, RopePairs::Adjacent})
-    for (int64_t rows : {1, 2, 7, 33})
-      for (int64_t heads : {1, 3})
-        for (const auto& [dim, dims] : {std::pair{2, 2}, std::pair{17, 6}, std::pair{64, 64}, std::pair{320, 64}}) {
-          const Owned x = random_f32({rows, heads, dim}, random, -2, 2, {5, 3});
-          const Owned before = clone(x);
-          const Owned cosine = random_f32({rows, dims / 2}, random, -1.1f, 1.1f, {2});
-          const Owned sine = random_f32({rows, dims / 2}, random, -1.1f, 1.1f, {1});
-          const RopeArgs args{.x = x, .cos = cosine, .sin = sine, .pairs = pairs};
-          std::vector<double> expected(static_cast<size_t>(x.t().elements()));
-          rope_oracle(args, expected.data());
-          rope(queue, args);
-          ASSERT_TRUE(within(x, expected, bound(args, before))) << rows << " " << heads << " " << dim;
-          ASSERT_TRUE(x.gaps_intact());
-        }
-}
-
 TEST(Rope, AQuarterTurnShowsTheLayoutOfPairs) {
   TestQueue queue;
   const Owned cosine(DType::F32, {1, 3}), sine(DType::F32, {1, 3});
@@ -208,34 +168,6 @@ TEST(Rope, AQuarterTurnShowsTheLayoutOfPairs) {
   rope(queue, {.x = adjacent, .cos = cosine, .sin = sine, .pairs = RopePairs::Adjacent});
   EXPECT_EQ(packed(split), (std::vector<float>{-4, -5, -6, 1, 2, 3, 7}));
   EXPECT_EQ(packed(adjacent), (std::vector<float>{-2, 1, -4, 3, -6, 5, 7}));
-}
-
-TEST(Rope, ARowHasTheSameBitsAloneAndForAnyThreadCount) {
-  Random random(2);
-  const Owned source = random_f32({33, 2, 80}, random), cosine = random_f32({33, 20}, random),
-              sine = random_f32({33, 20}, random);
-  const Owned y = clone(source);
-  TestQueue one(1);
-  rope(one, {.x = y, .cos = cosine, .sin = sine});
-  for (int threads : kThreadCounts) {
-    TestQueue queue(threads);
-    const Owned batch = clone(source), single = clone(source);
-    rope(queue, {.x = batch, .cos = cosine, .sin = sine});
-    for (int64_t t = 0; t < 33; ++t)
-      rope(queue, {.x = single.t().slice(t, 1), .cos = cosine.t().slice(t, 1), .sin = sine.t().slice(t, 1)});
-    EXPECT_TRUE(same_bits(batch, y));
-    EXPECT_TRUE(same_bits(single, y));
-  }
-}
-
-TEST(Rope, NanStaysInItsPair) {
-  Random random(3);
-  TestQueue queue;
-  const Owned x = random_f32({1, 1, 8}, random), cosine = random_f32({1, 3}, random), sine = random_f32({1, 3}, random);
-  x.f({0, 0, 1}) = NAN;
-  x.f({0, 0, 7}) = NAN;
-  rope(queue, {.x = x, .cos = cosine, .sin = sine});
-  for (int64_t i = 0; i < 8; ++i) EXPECT_EQ(std::isnan(x.f({0, 0, i})), i == 1 || i == 4 || i == 7);
 }
 
 TEST(Rope, WrongArgumentsAreNamed) {

@@ -1,0 +1,106 @@
+#include "cache/paged_rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "gguf/quant.h"
+
+namespace strata {
+
+PagedRows::PagedRows(PagePool& pool, DType dtype, std::vector<int64_t> row)
+    : pool_(pool), dtype_(dtype), row_(std::move(row)), elements_(1) {
+  for (const int64_t extent : row_) elements_ *= extent;
+  const auto block = static_cast<int64_t>(info(dtype).block_elements);
+  if (row_.empty() || row_.back() % block != 0)
+    throw Error(ErrorKind::Argument, "rows of " + std::to_string(row_.empty() ? 0 : row_.back()) +
+                                         " values are no whole blocks of " + std::string(to_string(dtype)));
+  row_bytes_ = bytes_of(dtype, elements_);
+}
+
+const void* PagedRows::row(int64_t index) const {
+  return static_cast<const char*>(table_[static_cast<size_t>(index / kPageRows)]) +
+         static_cast<size_t>(index % kPageRows) * row_bytes_;
+}
+
+char* PagedRows::writable_row(int64_t index) {
+  const auto page = static_cast<size_t>(index / kPageRows);
+  if (page == pages_.size()) {
+    pages_.emplace_back(*pool_, row_bytes_ * static_cast<size_t>(kPageRows));
+    table_.push_back(nullptr);
+  }
+  void* memory = pages_[page].writable();
+  table_[page] = memory;
+  return static_cast<char*>(memory) + static_cast<size_t>(index % kPageRows) * row_bytes_;
+}
+
+Tensor PagedRows::shape() const {
+  Tensor view;
+  view.data = const_cast<void*>(table_.empty() ? nullptr : table_.front());
+  view.dtype = dtype_;
+  view.rank = static_cast<int>(row_.size()) + 1;
+  auto stride = static_cast<int64_t>(info(dtype_).block_bytes);
+  for (size_t axis = row_.size(); axis-- > 0;) {
+    view.extents[axis + 1] = row_[axis];
+    view.strides[axis + 1] = stride;
+    stride = axis + 1 == row_.size() ? static_cast<int64_t>(bytes_of(dtype_, row_[axis])) : stride * row_[axis];
+  }
+  view.extents[0] = length_;
+  view.strides[0] = static_cast<int64_t>(row_bytes_);
+  return view;
+}
+
+void PagedRows::append(const Tensor& rows) {
+  const gguf::EncodeRow encode = gguf::encoder(dtype_);
+  for (int64_t i = 0; i < rows.extent(0); ++i) {
+    char* target = writable_row(length_);
+    if (dtype_ == DType::F32)
+      std::memcpy(target, rows.row<const char>(i), row_bytes_);
+    else
+      encode(rows.row<const float>(i), target, elements_);
+    ++length_;
+  }
+}
+
+void PagedRows::truncate(int64_t length) {
+  if (length < 0 || length > length_)
+    throw Error(ErrorKind::Argument, "cannot cut " + std::to_string(length_) + " rows to " + std::to_string(length));
+  length_ = length;
+  const auto pages = static_cast<size_t>((length + kPageRows - 1) / kPageRows);
+  pages_.resize(std::min(pages_.size(), pages));
+  table_.resize(pages_.size());
+}
+
+uint64_t PagedRows::bytes_at(int64_t length) const {
+  return static_cast<uint64_t>((length + kPageRows - 1) / kPageRows * kPageRows) * row_bytes_;
+}
+
+uint64_t PagedRows::hash(uint64_t seed) const {
+  uint64_t hash = hash64(&length_, sizeof length_, seed);
+  for (int64_t first = 0; first < length_; first += kPageRows)
+    hash = hash64(row(first), static_cast<size_t>(std::min(kPageRows, length_ - first)) * row_bytes_, hash);
+  return hash;
+}
+
+void PagedRows::save(ArchiveWriter& writer) const {
+  writer.value(length_);
+  writer.value(static_cast<uint64_t>(row_bytes_));
+  for (int64_t first = 0; first < length_; first += kPageRows)
+    writer.bytes(row(first), static_cast<size_t>(std::min(kPageRows, length_ - first)) * row_bytes_);
+}
+
+void PagedRows::load(ArchiveReader& reader, int64_t length) {
+  truncate(0);
+  reader.expect<int64_t>(length, "a number of cached rows");
+  reader.expect<uint64_t>(row_bytes_, "the size of a cached row");
+  while (length_ < length) {
+    const auto count = std::min(kPageRows, length - length_);
+    const size_t bytes = static_cast<size_t>(count) * row_bytes_;
+    const void* source = reader.bytes(bytes);
+    std::memcpy(writable_row(length_), source, bytes);
+    length_ += count;
+  }
+}
+
+}  // namespace strata

@@ -1,0 +1,58 @@
+// Rows that grow by appending, one for each position: keys, values, pooled index keys. Pages of 64 rows, shared between
+// copies until one of them appends to a shared page.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/tensor.h"
+#include "cache/archive.h"
+#include "cache/page_pool.h"
+
+namespace strata {
+
+inline constexpr int64_t kPageRows = 64;
+
+// Where the rows of a PagedRows lie, for operators: row i is at pages[i / kPageRows] + (i % kPageRows) · row_bytes.
+// Valid until the rows change.
+struct PageTable {
+  const void* const* pages = nullptr;
+  int64_t page_rows = kPageRows;
+};
+
+class PagedRows {
+ public:
+  PagedRows() = default;
+  // A row has the extents `row` (f32, f16, bf16, q8_0 or q4_0; a block format needs whole blocks along the last axis).
+  PagedRows(PagePool& pool, DType dtype, std::vector<int64_t> row);
+
+  bool empty() const { return row_bytes_ == 0; }  // no such cache
+  int64_t length() const { return length_; }
+  DType dtype() const { return dtype_; }
+  const PageTable table() const { return {table_.data(), kPageRows}; }
+  const void* row(int64_t index) const;
+  // Shape [length, row...] over the first page's memory: dtype, extents and strides for operators that take a table.
+  Tensor shape() const;
+
+  void append(const Tensor& rows);                      // f32 [n, row...], every row contiguous: encoded to the dtype
+  void truncate(int64_t length);                        // 0 .. length()
+  uint64_t bytes() const { return bytes_at(length_); }  // of all pages, whoever shares them
+  uint64_t bytes_at(int64_t length) const;              // what so many rows take
+  uint64_t hash(uint64_t seed) const;
+  void save(ArchiveWriter& writer) const;
+  void load(ArchiveReader& reader, int64_t length);  // replaces everything
+
+ private:
+  char* writable_row(int64_t index);
+
+  std::optional<PagePool> pool_;
+  DType dtype_ = DType::F32;
+  std::vector<int64_t> row_;
+  int64_t elements_ = 0;  // of a row
+  size_t row_bytes_ = 0;
+  int64_t length_ = 0;
+  std::vector<Block> pages_;
+  std::vector<const void*> table_;
+};
+
+}  // namespace strata

@@ -1,0 +1,7 @@
+#include "ops/gated_delta/chunk_kernel.h"
+
+namespace strata {
+
+const ChunkKernels& delta_chunk_avx2() { return kChunkKernels; }
+
+}  // namespace strata

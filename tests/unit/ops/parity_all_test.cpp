@@ -1,0 +1,54 @@
+// Every arm of every operator stays inside its operator's evidence: the cases, properties, controls and mutants of
+// `strata parity`, one test an arm.
+#include <gtest/gtest.h>
+
+#include "evidence/parity.h"
+#include "ops/registry.h"
+
+namespace strata::test {
+namespace {
+
+struct ArmOfOperator {
+  const OperatorEvidence* evidence;
+  ArmInfo arm;
+};
+
+void PrintTo(const ArmOfOperator& one, std::ostream* out) { *out << one.evidence->op << " " << one.arm.name; }
+
+std::vector<ArmOfOperator> every_arm() {
+  std::vector<ArmOfOperator> list;
+  for (const OperatorEvidence& evidence : operator_evidence())
+    for (const ArmInfo& arm : evidence.arms) list.push_back({&evidence, arm});
+  return list;
+}
+
+std::string name_of(const testing::TestParamInfo<ArmOfOperator>& info) {
+  std::string name = info.param.evidence->op + "_" + info.param.arm.name;
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  return name;
+}
+
+std::string listed(const ParityReport& report) {
+  std::string text;
+  for (const ParityFailure& failure : report.failures) text += "\n  " + failure.test_case + ": " + failure.what;
+  return text;
+}
+
+class ParityOf : public testing::TestWithParam<ArmOfOperator> {};
+
+TEST_P(ParityOf, StaysInItsEvidence) {
+  const ParityReport report = run_parity(*GetParam().evidence, GetParam().arm, {});
+  if (!report.ran()) GTEST_SKIP() << (report.refusals.empty() ? "no case" : report.refusals.front());
+  EXPECT_TRUE(report.passed()) << listed(report);
+  EXPECT_LE(report.utilisation, 1);
+  // Exact operators use nothing of a bound of 0; a derived bound that is hardly used is a loose one.
+  if (report.utilisation > 0) {
+    EXPECT_GE(report.utilisation, 0.001) << "derive a tighter bound";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Arms, ParityOf, testing::ValuesIn(every_arm()), name_of);
+
+}  // namespace
+}  // namespace strata::test
