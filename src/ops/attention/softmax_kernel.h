@@ -134,7 +134,7 @@ STRATA_SIMD void score_tile(const float* q, int64_t width, const float* const* r
     sums[0][0] = load16(lanes);
   }
   for (int t = 0; t < Queries; ++t) store_sums(sums[t], scale, scores + t * kSplit);
-  if (fault(Fault::TransposeTile))
+  if (Queries > 1 && fault(Fault::TransposeTile))
     for (int t = 0; t < Queries; ++t)
       for (int c = 0; c < t && c < kTileCells; ++c) {
         const float keep = scores[t * kSplit + c];

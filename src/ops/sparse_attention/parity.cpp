@@ -103,15 +103,18 @@ ParityCase dominant_case(uint64_t seed) {
   return finish(build, Tolerance::Zero);
 }
 
-// A NaN in a cell reaches the rows that select it only; minus infinity leaves the list of every row.
-ParityCase bad_key_case(float value, uint64_t seed) {
+// A NaN in a cell reaches the rows that select it only; minus infinity leaves the list of every row. Row 0 has the
+// value at the places of its list that `bad` names.
+ParityCase bad_key_case(const std::string& name, float value, const std::function<bool(int64_t n)>& bad,
+                        uint64_t seed) {
   Random random(seed);
-  Builder build(std::to_string(value) + " in a selected key", sparse_attention, sparse_attention_arms());
-  fill(build, {{4, 2, 24}, 700, {300, 300, 1, 20}}, random);
+  Builder build(std::to_string(value) + " in " + name, sparse_attention, sparse_attention_arms());
+  fill(build, {{4, 2, 24}, 700, {600, 300, 1, 20}}, random);
   const SparseAttentionArgs& args = build.args();
   for (int64_t t = 0; t < 4; ++t)
     for (int64_t h = 0; h < 4; ++h) at(args.q, t, h, 7) = 1;
-  for (int64_t n : {0, 100, 257, 298}) at(args.k, args.ids.row<int32_t>(0)[n], 1, 7) = value;
+  for (int64_t n = 0; n < 600; ++n)
+    if (bad(n)) at(args.k, args.ids.row<int32_t>(0)[n], 1, 7) = value;
   return finish(build);
 }
 
@@ -138,7 +141,16 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
   plan({{4, 2, 16}, 10, {0, 0}});
   plan({{4, 2, 16}, 10, {10, 10, 10, 1}});
   list.push_back([s = next++] { return dominant_case(s); });
-  for (float value : {NAN, -INFINITY}) list.push_back([=, s = next++] { return bad_key_case(value, s); });
+  for (float value : {NAN, -INFINITY})
+    list.push_back([=, s = next++] {
+      return bad_key_case(
+          "some keys", value, [](int64_t n) { return n % 128 == 1; }, s);
+    });
+  for (int64_t split : {0, 1})
+    list.push_back([=, s = next++] {
+      const auto whole = [=](int64_t n) { return n / kSplit == split; };
+      return bad_key_case("split " + std::to_string(split), -INFINITY, whole, s);
+    });
   plan({{12, 1, 256}, 32768, {2051}, DType::BF16, DType::BF16, 1, 4, 256});
   plan({{2, 1, 64}, 131072, {2051, 100}, DType::F16, DType::F16, 1, 4, 0});
   return list;
