@@ -1,5 +1,6 @@
 #include "ops/registry.h"
 
+#include "ops/attention/parity.h"
 #include "ops/causal_conv/parity.h"
 #include "ops/embedding/parity.h"
 #include "ops/experts/parity.h"
@@ -14,11 +15,13 @@
 #include "ops/qsa_select/parity.h"
 #include "ops/rope/parity.h"
 #include "ops/route/parity.h"
+#include "ops/sparse_attention/parity.h"
 
 namespace strata {
 
 const std::vector<OperatorEvidence>& operator_evidence() {
   static const std::vector<OperatorEvidence> list{
+      attention_evidence(),
       causal_conv_evidence(),
       embedding_evidence(),
       experts_evidence(),
@@ -38,6 +41,7 @@ const std::vector<OperatorEvidence>& operator_evidence() {
       residual_add_evidence(),
       rope_evidence(),
       route_evidence(),
+      sparse_attention_evidence(),
   };
   return list;
 }
