@@ -10,6 +10,9 @@
 #include "ops/matmul/parity.h"
 #include "ops/ngram_embedding/parity.h"
 #include "ops/norm/parity.h"
+#include "ops/qsa_pool/parity.h"
+#include "ops/qsa_score/parity.h"
+#include "ops/qsa_select/parity.h"
 #include "ops/rope/parity.h"
 #include "ops/route/parity.h"
 #include "ops/sparse_attention/parity.h"
@@ -32,6 +35,9 @@ const std::vector<OperatorEvidence>& operator_evidence() {
       ngram_embedding_evidence(),
       ngram_gate_evidence(),
       norm_evidence(),
+      qsa_pool_evidence(),
+      qsa_score_evidence(),
+      qsa_select_evidence(),
       residual_add_evidence(),
       rope_evidence(),
       route_evidence(),

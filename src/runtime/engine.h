@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/profile.h"
 #include "device/device.h"
 #include "model/forward.h"
 #include "model/model.h"
@@ -28,9 +29,11 @@ struct EngineOptions {
   int64_t micro_batch = 512;  // prompt tokens computed at a time; results do not depend on it
   RopeOverride rope;
   ForwardOptions forward;
+  StateTypes state;
   CpuFeatures cpu = cpu_features();  // what arms may use
   bool strict_arms = false;
   std::vector<std::pair<std::string, std::string>> arms;  // operator, arm
+  Profiler* profiler = nullptr;                           // outlives the engine; null: nothing is measured
 };
 
 enum class FinishReason {
@@ -84,8 +87,10 @@ class Engine {
 
  private:
   int64_t context_for(const GenerateRequest& request) const;
+  void load_tokenizer();
 
   EngineOptions options_;
+  std::optional<ProfileSpan> loading_;  // open while the constructor runs
   Log& log_;
   Model model_;
   Queue queue_;
