@@ -14,34 +14,33 @@
 namespace strata {
 namespace {
 
-// Accumulators of a tile fill half of the registers.
+// The accumulators of a tile, with what they are fed from, fill the registers.
 #if defined(__AVX512F__)
-constexpr int kTileQueries = 4, kTileCells = 4, kTileChannels = 4;  // channels: in units of 16
+constexpr int kTileQueries = 6, kTileCells = 4, kTileChannels = 4;  // channels: in units of 16
 #elif defined(__AVX2__)
 constexpr int kTileQueries = 2, kTileCells = 2, kTileChannels = 2;
 #else
 constexpr int kTileQueries = 1, kTileCells = 1, kTileChannels = 1;
 #endif
 
-STRATA_SIMD F32x16 load_kv(const uint16_t* p, KvType type) {
-  return type == KvType::F16 ? load16_f16(p) : load16_bf16(p);
+// Sixteen values from channel i on.
+template <KvType type>
+STRATA_SIMD F32x16 load_kv(const char* row, int64_t i) {
+  if constexpr (type == KvType::F32) return load16(reinterpret_cast<const float*>(row) + i);
+  if constexpr (type == KvType::F16) return load16_f16(reinterpret_cast<const uint16_t*>(row) + i);
+  return load16_bf16(reinterpret_cast<const uint16_t*>(row) + i);
 }
 
 // One cell's values as f32, zeros up to width.
-STRATA_SIMD void expand(const char* source, KvType type, int64_t dim, float* out) {
+template <KvType type>
+STRATA_SIMD void expand(const char* source, int64_t dim, float* out) {
+  constexpr int64_t kBytes = type == KvType::F32 ? 4 : 2;
   const int64_t whole = dim / 16 * 16, rest = dim > whole && fault(Fault::SkipTail) ? 0 : dim - whole;
-  if (type == KvType::F32) {
-    const float* p = reinterpret_cast<const float*>(source);
-    for (int64_t i = 0; i < whole; i += 16) store16(out + i, load16(p + i));
-    if (rest > 0) store16(out + whole, load16_first(p + whole, rest));
-    return;
-  }
-  const uint16_t* p = reinterpret_cast<const uint16_t*>(source);
-  for (int64_t i = 0; i < whole; i += 16) store16(out + i, load_kv(p + i, type));
+  for (int64_t i = 0; i < whole; i += 16) store16(out + i, load_kv<type>(source, i));
   if (rest == 0) return;
-  uint16_t tail[16] = {};
-  for (int64_t i = 0; i < rest; ++i) tail[i] = p[whole + i];
-  store16(out + whole, load_kv(tail, type));
+  char tail[16 * kBytes] = {};
+  for (int64_t i = 0; i < rest * kBytes; ++i) tail[i] = source[whole * kBytes + i];
+  store16(out + whole, load_kv<type>(tail, 0));
 }
 
 STRATA_SIMD const char* cell_at(const SoftmaxSplit& s, const KvCells& cells, int64_t n) {
@@ -79,17 +78,19 @@ STRATA_SIMD void step(Ahead& a) {
   a.done += a.each;
 }
 
-// Points rows[0 .. kSoftmaxBlock) at the f32 values of one head of cells begin .. begin + count - 1 of the split; what
-// is left of the block repeats the last one.
-STRATA_SIMD void fetch(const SoftmaxSplit& s, const KvCells& cells, int64_t head, int64_t begin, int64_t count,
-                       const float** rows) {
-  const bool in_place = cells.type == KvType::F32 && s.dim == s.width;
+// Points rows[0 .. kSoftmaxBlock) at one head of cells begin .. begin + count - 1 of the split; what is left of the
+// block repeats the last one. Heads whose size is no multiple of 16 are copied as f32; true when they were.
+template <KvType type>
+STRATA_SIMD bool fetch(const SoftmaxSplit& s, const KvCells& cells, int64_t head, int64_t begin, int64_t count,
+                       const char** rows) {
+  const bool copied = s.dim != s.width;
   for (int64_t i = 0; i < count; ++i) {
     const char* source = cell_at(s, cells, begin + i) + head * cells.head_stride;
-    rows[i] = in_place ? reinterpret_cast<const float*>(source) : s.rows + i * s.width;
-    if (!in_place) expand(source, cells.type, s.dim, s.rows + i * s.width);
+    if (copied) expand<type>(source, s.dim, s.rows + i * s.width);
+    rows[i] = copied ? reinterpret_cast<const char*>(s.rows + i * s.width) : source;
   }
   for (int64_t i = count; i < kSoftmaxBlock; ++i) rows[i] = rows[count - 1];
+  return copied;
 }
 
 // out[i] = scale · sum16(a[i])
@@ -112,8 +113,8 @@ STRATA_SIMD void store_sums(const F32x16* a, float scale, float* out) {
 #endif
 }
 
-template <int Queries>
-STRATA_SIMD void score_tile(const float* q, int64_t width, const float* const* rows, float scale, float* scores,
+template <KvType type, int Queries>
+STRATA_SIMD void score_tile(const float* q, int64_t width, const char* const* rows, float scale, float* scores,
                             Ahead& ahead) {
   F32x16 sums[Queries][kTileCells];
   for (int t = 0; t < Queries; ++t)
@@ -121,7 +122,7 @@ STRATA_SIMD void score_tile(const float* q, int64_t width, const float* const* r
   for (int64_t i = 0; i < width; i += 16) {
     step(ahead);
     F32x16 key[kTileCells];
-    for (int c = 0; c < kTileCells; ++c) key[c] = load16(rows[c] + i);
+    for (int c = 0; c < kTileCells; ++c) key[c] = load_kv<type>(rows[c], i);
     for (int t = 0; t < Queries; ++t) {
       const F32x16 x = load16(q + t * width + i);
       for (int c = 0; c < kTileCells; ++c) sums[t][c] = fma16(x, key[c], sums[t][c]);
@@ -135,8 +136,8 @@ STRATA_SIMD void score_tile(const float* q, int64_t width, const float* const* r
   }
   for (int t = 0; t < Queries; ++t) store_sums(sums[t], scale, scores + t * kSplit);
   if (Queries > 1 && fault(Fault::TransposeTile))
-    for (int t = 0; t < Queries; ++t)
-      for (int c = 0; c < t && c < kTileCells; ++c) {
+    for (int t = 0; t < Queries && t < kTileCells; ++t)
+      for (int c = 0; c < t; ++c) {
         const float keep = scores[t * kSplit + c];
         scores[t * kSplit + c] = scores[c * kSplit + t];
         scores[c * kSplit + t] = keep;
@@ -144,18 +145,18 @@ STRATA_SIMD void score_tile(const float* q, int64_t width, const float* const* r
 }
 
 // `queries` is 1 .. kTileQueries.
-template <int Queries = kTileQueries>
-STRATA_SIMD void score_block(int64_t queries, const float* q, int64_t width, const float* const* rows, float scale,
+template <KvType type, int Queries = kTileQueries>
+STRATA_SIMD void score_block(int64_t queries, const float* q, int64_t width, const char* const* rows, float scale,
                              float* scores, Ahead& ahead) {
   if constexpr (Queries > 1)
-    if (queries < Queries) return score_block<Queries - 1>(queries, q, width, rows, scale, scores, ahead);
+    if (queries < Queries) return score_block<type, Queries - 1>(queries, q, width, rows, scale, scores, ahead);
   for (int64_t c = 0; c < kSoftmaxBlock; c += kTileCells)
-    score_tile<Queries>(q, width, rows + c, scale, scores + c, ahead);
+    score_tile<type, Queries>(q, width, rows + c, scale, scores + c, ahead);
 }
 
 // a += weights · values over `cells` cells, from channel `at` on.
-template <int Queries, int Channels>
-STRATA_SIMD void value_tile(const float* weights, const float* const* rows, int64_t cells, int64_t at, float* a,
+template <KvType type, int Queries, int Channels>
+STRATA_SIMD void value_tile(const float* weights, const char* const* rows, int64_t cells, int64_t at, float* a,
                             int64_t width, Ahead& ahead) {
   F32x16 sums[Queries][Channels];
   for (int t = 0; t < Queries; ++t)
@@ -163,7 +164,7 @@ STRATA_SIMD void value_tile(const float* weights, const float* const* rows, int6
   for (int64_t c = 0; c < cells; ++c) {
     step(ahead);
     F32x16 value[Channels];
-    for (int j = 0; j < Channels; ++j) value[j] = load16(rows[c] + at + j * 16);
+    for (int j = 0; j < Channels; ++j) value[j] = load_kv<type>(rows[c], at + j * 16);
     for (int t = 0; t < Queries; ++t) {
       const F32x16 weight = broadcast16(weights[t * kSplit + c]);
       for (int j = 0; j < Channels; ++j) sums[t][j] = fma16(weight, value[j], sums[t][j]);
@@ -173,16 +174,16 @@ STRATA_SIMD void value_tile(const float* weights, const float* const* rows, int6
     for (int j = 0; j < Channels; ++j) store16(a + t * width + at + j * 16, sums[t][j]);
 }
 
-template <int Queries = kTileQueries>
-STRATA_SIMD void value_block(int64_t queries, const float* weights, const float* const* rows, int64_t cells, float* a,
+template <KvType type, int Queries = kTileQueries>
+STRATA_SIMD void value_block(int64_t queries, const float* weights, const char* const* rows, int64_t cells, float* a,
                              int64_t width, Ahead& ahead) {
   if constexpr (Queries > 1)
-    if (queries < Queries) return value_block<Queries - 1>(queries, weights, rows, cells, a, width, ahead);
+    if (queries < Queries) return value_block<type, Queries - 1>(queries, weights, rows, cells, a, width, ahead);
   int64_t at = 0;
   for (; at + kTileChannels * 16 <= width; at += kTileChannels * 16) {
-    value_tile<Queries, kTileChannels>(weights, rows, cells, at, a, width, ahead);
+    value_tile<type, Queries, kTileChannels>(weights, rows, cells, at, a, width, ahead);
   }
-  for (; at < width; at += 16) value_tile<Queries, 1>(weights, rows, cells, at, a, width, ahead);
+  for (; at < width; at += 16) value_tile<type, Queries, 1>(weights, rows, cells, at, a, width, ahead);
 }
 
 // Scores become weights e^(s - m), zeros up to the next 16; a split without a weight has m = -infinity, l = 0.
@@ -215,50 +216,84 @@ STRATA_SIMD int64_t within(int64_t count, int64_t begin) {
   return rest < 0 ? 0 : (rest > kSoftmaxBlock ? kSoftmaxBlock : rest);
 }
 
-void attend_split(const SoftmaxSplit& s) {
-  const float* rows[kSoftmaxBlock];
-  Ahead ahead;
-  const int64_t tiles = (s.queries + kTileQueries - 1) / kTileQueries;
-  int64_t cells = 0;
-  for (int64_t t = 0; t < s.queries; ++t) cells = s.counts[t] > cells ? s.counts[t] : cells;
+// Queries in tiles of equal size.
+int64_t tiles_of(const SoftmaxSplit& s) { return (s.queries + kTileQueries - 1) / kTileQueries; }
+int64_t tile_of(const SoftmaxSplit& s) { return (s.queries + tiles_of(s) - 1) / tiles_of(s); }
+
+template <KvType type>
+void score_head(const SoftmaxSplit& s, int64_t head, int64_t begin, const char* const* rows, Ahead& ahead) {
+  const int64_t tile = tile_of(s);
+  for (int64_t t = 0; t < s.queries; t += tile) {
+    const int64_t at = head * s.queries + t, rest = s.queries - t;
+    score_block<type>(rest < tile ? rest : tile, s.q + at * s.width, s.width, rows, s.scale,
+                      s.scores + at * kSplit + begin, ahead);
+  }
+}
+
+template <KvType type>
+void score_cells(const SoftmaxSplit& s, int64_t cells, Ahead& ahead) {
+  const char* rows[kSoftmaxBlock];
+  const int64_t steps = s.kv_heads * tiles_of(s) * (kSoftmaxBlock / kTileCells) * s.width / 16;
   for (int64_t begin = 0; begin < cells; begin += kSoftmaxBlock) {
-    const int64_t next = begin + kSoftmaxBlock,
-                  steps = s.kv_heads * tiles * (kSoftmaxBlock / kTileCells) * s.width / 16;
+    const int64_t next = begin + kSoftmaxBlock;
     if (next < cells)
       look_ahead(ahead, s, s.k, next, next + within(cells, next), steps);
     else
       look_ahead(ahead, s, s.v, 0, within(cells, 0), steps);
-    for (int64_t x = 0; x < s.kv_heads; ++x) {
-      fetch(s, s.k, x, begin, within(cells, begin), rows);
-      for (int64_t t = 0; t < s.queries; t += kTileQueries) {
-        const int64_t at = x * s.queries + t;
-        score_block(s.queries - t, s.q + at * s.width, s.width, rows, s.scale, s.scores + at * kSplit + begin, ahead);
-      }
-    }
+    for (int64_t head = 0; head < s.kv_heads; ++head)
+      if (fetch<type>(s, s.k, head, begin, within(cells, begin), rows))
+        score_head<KvType::F32>(s, head, begin, rows, ahead);
+      else
+        score_head<type>(s, head, begin, rows, ahead);
   }
-  for (int64_t i = 0; i < s.kv_heads * s.queries; ++i)
-    weigh(s.scores + i * kSplit, s.counts[i % s.queries], s.m + i, s.l + i);
-  for (int64_t i = 0; i < s.kv_heads * s.queries * s.width; i += 16) store16(s.a + i, zero16());
+}
+
+// A tile takes queries that see equally many cells: values behind a query's own cells must not meet it, not even with
+// weight 0.
+template <KvType type>
+void sum_head(const SoftmaxSplit& s, int64_t head, int64_t begin, const char* const* rows, Ahead& ahead) {
+  const int64_t tile = tile_of(s);
+  for (int64_t t = 0, end = 0; t < s.queries; t = end) {
+    const int64_t seen = within(s.counts[t], begin), at = head * s.queries + t;
+    for (end = t + 1; end < s.queries && end - t < tile && within(s.counts[end], begin) == seen;) ++end;
+    const int64_t used = seen % 4 != 0 && fault(Fault::SkipTail) ? seen / 4 * 4 : seen;
+    value_block<type>(end - t, s.scores + at * kSplit + begin, rows, used, s.a + at * s.width, s.width, ahead);
+  }
+}
+
+template <KvType type>
+void sum_cells(const SoftmaxSplit& s, int64_t cells, Ahead& ahead) {
+  const char* rows[kSoftmaxBlock];
+  const int64_t channels = (s.width / 16 + kTileChannels - 1) / kTileChannels;
+  const int64_t steps = s.kv_heads * tiles_of(s) * channels * kSoftmaxBlock;
   for (int64_t begin = 0; begin < cells; begin += kSoftmaxBlock) {
     // Behind the last values come the keys of the next split; a list does not say where.
-    const int64_t next = begin + kSoftmaxBlock,
-                  steps = s.kv_heads * tiles * ((s.width / 16 + kTileChannels - 1) / kTileChannels) * kSoftmaxBlock;
+    const int64_t next = begin + kSoftmaxBlock;
     if (next < cells)
       look_ahead(ahead, s, s.v, next, next + within(cells, next), steps);
     else
       look_ahead(ahead, s, s.k, kSplit, s.ids == nullptr ? kSplit + kSoftmaxBlock : kSplit, steps);
-    for (int64_t x = 0; x < s.kv_heads; ++x) {
-      fetch(s, s.v, x, begin, within(cells, begin), rows);
-      // A tile takes queries that see equally many cells: values behind a query's own cells must not meet it, not even
-      // with weight 0.
-      for (int64_t t = 0, end = 0; t < s.queries; t = end) {
-        const int64_t seen = within(s.counts[t], begin), at = x * s.queries + t;
-        for (end = t + 1; end < s.queries && end - t < kTileQueries && within(s.counts[end], begin) == seen;) ++end;
-        const int64_t used = seen % 4 != 0 && fault(Fault::SkipTail) ? seen / 4 * 4 : seen;
-        value_block(end - t, s.scores + at * kSplit + begin, rows, used, s.a + at * s.width, s.width, ahead);
-      }
-    }
+    for (int64_t head = 0; head < s.kv_heads; ++head)
+      if (fetch<type>(s, s.v, head, begin, within(cells, begin), rows))
+        sum_head<KvType::F32>(s, head, begin, rows, ahead);
+      else
+        sum_head<type>(s, head, begin, rows, ahead);
   }
+}
+
+using Phase = void (*)(const SoftmaxSplit&, int64_t cells, Ahead&);
+constexpr Phase kScore[] = {score_cells<KvType::F32>, score_cells<KvType::F16>, score_cells<KvType::BF16>};
+constexpr Phase kSum[] = {sum_cells<KvType::F32>, sum_cells<KvType::F16>, sum_cells<KvType::BF16>};
+
+void attend_split(const SoftmaxSplit& s) {
+  Ahead ahead;
+  int64_t cells = 0;
+  for (int64_t t = 0; t < s.queries; ++t) cells = s.counts[t] > cells ? s.counts[t] : cells;
+  kScore[static_cast<int>(s.k.type)](s, cells, ahead);
+  const int64_t queries = s.kv_heads * s.queries;
+  for (int64_t i = 0; i < queries; ++i) weigh(s.scores + i * kSplit, s.counts[i % s.queries], s.m + i, s.l + i);
+  for (int64_t i = 0; i < queries * s.width; i += 16) store16(s.a + i, zero16());
+  kSum[static_cast<int>(s.v.type)](s, cells, ahead);
 }
 
 // e^x of one number, as exp16 gives it.
