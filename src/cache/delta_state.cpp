@@ -19,7 +19,7 @@ DeltaState::View DeltaState::view(void* matrix, void* ring) const {
   auto* k = static_cast<float*>(ring);
   float* u = k + key_heads_ * dk_ * chunk_;
   float* g = u + value_heads_ * chunk_ * dv_;
-  return {make_f32(static_cast<float*>(matrix), {value_heads_, dk_, dv_}), make_f32(k, {key_heads_, dk_, chunk_}),
+  return {make_f32(static_cast<float*>(matrix), {value_heads_, dk_, dv_}), make_f32(k, {key_heads_, chunk_, dk_}),
           make_f32(u, {value_heads_, chunk_, dv_}), make_f32(g, {value_heads_, chunk_})};
 }
 
@@ -42,7 +42,7 @@ template <class Visit>
 void DeltaState::each_used_part(const View& view, Visit&& visit) const {
   const auto used = static_cast<size_t>(length_ % chunk_) * sizeof(float);
   visit(view.state.data, matrix_.bytes());
-  for (int64_t i = 0; i < key_heads_ * dk_; ++i) visit(view.ring_k.f32() + i * chunk_, used);
+  for (int64_t h = 0; h < key_heads_; ++h) visit(view.ring_k.f32() + h * chunk_ * dk_, used * static_cast<size_t>(dk_));
   for (int64_t h = 0; h < value_heads_; ++h) {
     visit(view.ring_u.f32() + h * chunk_ * dv_, used * static_cast<size_t>(dv_));
     visit(view.ring_g.f32() + h * chunk_, used);

@@ -20,7 +20,7 @@ class DeltaState {
   // What the operator changes in place; rows are counted by advance() afterwards.
   struct View {
     Tensor state;   // f32 [value_heads, dk, dv]: after the last multiple of chunk rows
-    Tensor ring_k;  // f32 [key_heads, dk, chunk]
+    Tensor ring_k;  // f32 [key_heads, chunk, dk]
     Tensor ring_u;  // f32 [value_heads, chunk, dv]
     Tensor ring_g;  // f32 [value_heads, chunk]
   };

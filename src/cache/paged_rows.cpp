@@ -10,7 +10,7 @@
 namespace strata {
 
 PagedRows::PagedRows(PagePool& pool, DType dtype, std::vector<int64_t> row)
-    : pool_(&pool), dtype_(dtype), row_(std::move(row)), elements_(1) {
+    : pool_(pool), dtype_(dtype), row_(std::move(row)), elements_(1) {
   for (const int64_t extent : row_) elements_ *= extent;
   const auto block = static_cast<int64_t>(info(dtype).block_elements);
   if (row_.empty() || row_.back() % block != 0)
@@ -72,7 +72,9 @@ void PagedRows::truncate(int64_t length) {
   table_.resize(pages_.size());
 }
 
-uint64_t PagedRows::bytes() const { return pages_.size() * static_cast<size_t>(kPageRows) * row_bytes_; }
+uint64_t PagedRows::bytes_at(int64_t length) const {
+  return static_cast<uint64_t>((length + kPageRows - 1) / kPageRows * kPageRows) * row_bytes_;
+}
 
 uint64_t PagedRows::hash(uint64_t seed) const {
   uint64_t hash = hash64(&length_, sizeof length_, seed);

@@ -2,6 +2,7 @@
 // copies until one of them appends to a shared page.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/tensor.h"
@@ -33,9 +34,10 @@ class PagedRows {
   // Shape [length, row...] over the first page's memory: dtype, extents and strides for operators that take a table.
   Tensor shape() const;
 
-  void append(const Tensor& rows);  // f32 [n, row...], every row contiguous: encoded to the dtype
-  void truncate(int64_t length);    // 0 .. length()
-  uint64_t bytes() const;           // of all pages, whoever shares them
+  void append(const Tensor& rows);                      // f32 [n, row...], every row contiguous: encoded to the dtype
+  void truncate(int64_t length);                        // 0 .. length()
+  uint64_t bytes() const { return bytes_at(length_); }  // of all pages, whoever shares them
+  uint64_t bytes_at(int64_t length) const;              // what so many rows take
   uint64_t hash(uint64_t seed) const;
   void save(ArchiveWriter& writer) const;
   void load(ArchiveReader& reader, int64_t length);  // replaces everything
@@ -43,7 +45,7 @@ class PagedRows {
  private:
   char* writable_row(int64_t index);
 
-  PagePool* pool_ = nullptr;
+  std::optional<PagePool> pool_;
   DType dtype_ = DType::F32;
   std::vector<int64_t> row_;
   int64_t elements_ = 0;  // of a row

@@ -81,15 +81,15 @@ void Forward::attend_selected(const LayerSpec& layer, const AttentionWeights& w,
   for (int64_t first = 0; first < rows; first += kSlice) {
     const ArenaScope scope(arena_);
     const int64_t count = std::min(kSlice, rows - first);
-    const Tensor n_kv = batch.n_kv.slice(first, count), n_blocks = arena_.i32({count});
+    const Tensor n_kv = batch.n_kv.slice(first, count), scored = arena_.i32({count});
     const Tensor scores = arena_.f32({count, blocks}), ids = arena_.i32({count, width}), counts = arena_.i32({count});
     for (int64_t t = 0; t < count; ++t) {
       // Rows that see no more than the budget take every block: their scores are not needed.
-      const int32_t visible = n_kv.as<int32_t>()[t] / indexer.ratio;
-      n_blocks.as<int32_t>()[t] = visible > indexer.budget / indexer.ratio ? visible : 0;
+      const int32_t cells_seen = n_kv.as<int32_t>()[t];
+      scored.as<int32_t>()[t] = cells_seen / indexer.ratio > indexer.budget / indexer.ratio ? cells_seen : 0;
     }
-    qsa_score(queue_, {index_q.slice(first, count), state.index_pooled, n_blocks, scores});
-    qsa_select(queue_, {scores, n_kv, indexer.ratio, indexer.budget, options_.qsa, ids, counts});
+    qsa_score(queue_, {index_q.slice(first, count), state.index_pooled, {}, scored, indexer.ratio, scores});
+    qsa_select(queue_, {scores, n_kv, indexer.ratio, indexer.budget, options_.qsa, ids, counts, {}});
     if (options_.observe) {
       observe("qsa_ids", -1, ids);
       observe("qsa_counts", -1, counts);

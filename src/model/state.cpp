@@ -7,8 +7,8 @@ namespace {
 
 // Every state with its shape. allocate(part, dtype, extents) gives the memory; `part` says to which sum it belongs.
 template <class Allocate>
-void lay_out(const ModelSpec& spec, int64_t capacity, std::vector<LayerState>& layers, Tensor& ngram_context,
-             Allocate&& allocate) {
+void lay_out(const ModelSpec& spec, int64_t capacity, StateTypes types, std::vector<LayerState>& layers,
+             Tensor& ngram_context, Allocate&& allocate) {
   using Part = StateBytes;
   layers.resize(spec.layers.size());
   for (size_t i = 0; i < layers.size(); ++i) {
@@ -25,7 +25,8 @@ void lay_out(const ModelSpec& spec, int64_t capacity, std::vector<LayerState>& l
     }
     if (layer.indexer.ratio > 0) {
       state.index_tail = allocate(&Part::index, DType::F32, {layer.indexer.ratio, layer.indexer.dim});
-      state.index_pooled = allocate(&Part::index, DType::F32, {capacity / layer.indexer.ratio, layer.indexer.dim});
+      state.index_pooled =
+          allocate(&Part::index, types.index_keys, {capacity / layer.indexer.ratio, layer.indexer.dim});
     }
     if (layer.ngram >= 0) {
       const NgramSpec& ngram = spec.ngrams[static_cast<size_t>(layer.ngram)];
@@ -44,19 +45,19 @@ size_t bytes_for(DType dtype, Extents extents) {
 
 }  // namespace
 
-StateBytes state_bytes(const ModelSpec& spec, int64_t capacity) {
+StateBytes state_bytes(const ModelSpec& spec, int64_t capacity, StateTypes types) {
   StateBytes sum;
   std::vector<LayerState> layers;
   Tensor context;
-  lay_out(spec, capacity, layers, context, [&](uint64_t StateBytes::*part, DType dtype, Extents extents) {
+  lay_out(spec, capacity, types, layers, context, [&](uint64_t StateBytes::*part, DType dtype, Extents extents) {
     sum.*part += bytes_for(dtype, extents);
     return Tensor{};
   });
   return sum;
 }
 
-SequenceState::SequenceState(const ModelSpec& spec, int64_t capacity) : capacity_(capacity) {
-  lay_out(spec, capacity, layers, ngram_context, [&](uint64_t StateBytes::*, DType dtype, Extents extents) {
+SequenceState::SequenceState(const ModelSpec& spec, int64_t capacity, StateTypes types) : capacity_(capacity) {
+  lay_out(spec, capacity, types, layers, ngram_context, [&](uint64_t StateBytes::*, DType dtype, Extents extents) {
     buffers_.emplace_back(bytes_for(dtype, extents));
     return buffers_.back().tensor(dtype, extents);
   });

@@ -153,7 +153,7 @@ GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCa
   if (request.prompt.empty()) throw Error(ErrorKind::Argument, "the prompt is empty: give text to continue");
   const int64_t context = context_for(request);
   model_.file().check_sizes();
-  SequenceState state(model_.spec(), context);
+  SequenceState state(model_.spec(), context, options_.state);
   Sampler sampler(request.sampler, [this](int32_t id) { return !tokenizer_ || tokenizer_->may_be_sampled(id); });
   Constraint constraint;
   if (request.grammar) constraint = Constraint(*request.grammar, token_trie(), request.ignore_end);

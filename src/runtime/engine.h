@@ -29,6 +29,7 @@ struct EngineOptions {
   int64_t micro_batch = 512;  // prompt tokens computed at a time; results do not depend on it
   RopeOverride rope;
   ForwardOptions forward;
+  StateTypes state;
   CpuFeatures cpu = cpu_features();  // what arms may use
   bool strict_arms = false;
   std::vector<std::pair<std::string, std::string>> arms;  // operator, arm

@@ -57,7 +57,7 @@ std::vector<int32_t> drafts(const std::string& path, MtpHiddenNorm hidden_norm, 
   std::vector<int32_t> all = prompt;
   all.insert(all.end(), output.begin(), output.end());
   const auto total = static_cast<int64_t>(all.size());
-  SequenceState state(model.spec(), total);
+  SequenceState state(model.spec(), total, kFixtureTypes);
   std::vector<float> tap;
   model.run(all, state, 512, &tap);
   // Pair (tap of position p, token p + 1) proposes token p + 2: the last pair proposes the last output token.

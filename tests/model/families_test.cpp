@@ -118,7 +118,7 @@ TEST(Families, HiddenStates) {
       if (kind == "mixer_out" || kind == "mlp_out" || kind == "ple_out") compare("T65.L" + number + "." + kind, values);
     };
     ModelRun model(converted(name), 1, options);
-    SequenceState state(model.spec(), kLength);
+    SequenceState state(model.spec(), kLength, kFixtureTypes);
     model.run(as_ids(expected.values("T65.input_ids")), state);
     std::printf("%-24s %3d tensors, worst %.2e of the largest value (%s)\n", name.c_str(), compared, worst,
                 worst_name.c_str());

@@ -43,7 +43,7 @@ void check(bool embedding_half) {
   ModelRun model(path);
   ASSERT_EQ(model.spec().mtp_layers, 1);
   const std::vector<int32_t> ids{5, 9, 200, 17, 3};
-  SequenceState state(model.spec(), 16);
+  SequenceState state(model.spec(), 16, kFixtureTypes);
   std::vector<float> tap;
   model.run(ids, state, 100, &tap);
   constexpr int64_t kPairs = 4;

@@ -36,6 +36,9 @@ inline std::vector<std::string> entries_of(const std::string& folder, const std:
   return names;
 }
 
+// Fixtures come from reference code whose index keys are f32; keys in bf16 may select another block near the cut.
+inline constexpr StateTypes kFixtureTypes{.index_keys = DType::F32};
+
 class ModelRun {
  public:
   explicit ModelRun(const std::string& path, int threads = 1, ForwardOptions options = {}, RopeOverride rope = {})
@@ -43,6 +46,8 @@ class ModelRun {
         model_(Model::load(path, rope)),
         queue_(threads, log_),
         forward_(model_, queue_, options) {}
+
+  StateTypes types = kFixtureTypes;  // of the states that run() and greedy() make
 
   const ModelSpec& spec() const { return model_.spec(); }
   const Model& model() const { return model_; }
@@ -66,13 +71,13 @@ class ModelRun {
   }
 
   std::vector<float> run(std::span<const int32_t> tokens, int64_t step = 1 << 20) {
-    SequenceState state(spec(), static_cast<int64_t>(tokens.size()));
+    SequenceState state(spec(), static_cast<int64_t>(tokens.size()), types);
     return run(tokens, state, step);
   }
 
   // Greedy continuation, ties to the lower id, no end of text. logits: of the step each id was taken from.
   std::vector<int32_t> greedy(std::span<const int32_t> prompt, int count, std::vector<float>* logits = nullptr) {
-    SequenceState state(spec(), static_cast<int64_t>(prompt.size()) + count);
+    SequenceState state(spec(), static_cast<int64_t>(prompt.size()) + count, types);
     std::vector<float> all = run(prompt, state);
     std::vector<float> last(all.end() - vocabulary(), all.end());
     std::vector<int32_t> ids;

@@ -16,7 +16,8 @@ void run(DeltaState& state, int64_t rows) {
   const int64_t first = state.length();
   const DeltaState::View view = state.writable(rows);
   for (int64_t p = first; p < first + rows; ++p) {
-    for (int64_t i = 0; i < 2 * 3; ++i) view.ring_k.f32()[i * kChunk + p % kChunk] = static_cast<float>(p);
+    for (int64_t h = 0; h < 2; ++h)
+      for (int64_t c = 0; c < 3; ++c) view.ring_k[h].row<float>(p % kChunk)[c] = static_cast<float>(p);
     for (int64_t h = 0; h < 4; ++h) {
       for (int64_t c = 0; c < 5; ++c) view.ring_u[h].row<float>(p % kChunk)[c] = static_cast<float>(p);
       view.ring_g.row<float>(h)[p % kChunk] = static_cast<float>(p);

@@ -1,0 +1,77 @@
+// What one sequence remembers: every cache of every layer behind one interface, so that whatever acts on a sequence
+// (copy, taking rows back, saving, hashing) acts on all of them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cache/delta_state.h"
+#include "cache/history_rows.h"
+#include "cache/paged_rows.h"
+#include "model/spec.h"
+
+namespace strata {
+
+struct CacheOptions {
+  DType keys = DType::F16, values = DType::F16;  // f32, f16, bf16, q8_0, q4_0 (rotated: kv_rotation.h)
+  DType index_keys = DType::BF16;                // f32, f16, bf16
+  int64_t window = 8;                            // rows of one call that can be taken back
+};
+
+struct LayerCaches {
+  PagedRows k, v;          // [kv_heads, head_dim] a row; keys normed and rotated
+  PagedRows index_keys;    // [d] a row: pooled index keys, one for each complete block
+  HistoryRows index_tail;  // raw index keys of the last ratio - 1 positions
+  DeltaState delta;
+  HistoryRows conv;   // inputs before the convolution of the last conv_width - 1 positions
+  HistoryRows ngram;  // the same of the n-gram module, (conv_width - 1) · N positions
+};
+
+// Bytes of a sequence's states, by what they hold. What grows with the length: kv and pooled index keys.
+struct StateBytes {
+  uint64_t kv = 0, index = 0, delta = 0, convolution = 0, ngram = 0;
+  uint64_t total() const { return kv + index + delta + convolution + ngram; }
+};
+// What a sequence of that length takes, without making one.
+StateBytes state_bytes(const ModelSpec& spec, int64_t length, const CacheOptions& options = {});
+
+// A value: a copy shares all memory until one of the two writes to it.
+class Sequence {
+ public:
+  // capacity: positions it may hold. Error{Memory} when the pool has not enough for the fixed part, Error{Argument}
+  // when a cache type does not fit the model.
+  Sequence(const ModelSpec& spec, int64_t capacity, const CacheOptions& options = {}, PagePool pool = PagePool());
+
+  int64_t capacity() const { return capacity_; }
+  int64_t length() const { return length_; }          // positions in the trunk's caches
+  int64_t mtp_length() const { return mtp_length_; }  // cells in the MTP blocks' caches
+  const CacheOptions& options() const { return options_; }
+
+  // Takes back the last rows: at most `window` of them, and none before the last multiple of kDeltaChunk.
+  void truncate(int64_t length);
+  void truncate_mtp(int64_t length);
+
+  StateBytes bytes() const;  // now, whoever shares it
+  uint64_t hash() const;     // equal for equal tokens, however they came in; the MTP cells are not part of it
+  void save(ArchiveWriter& writer) const;
+  void load(ArchiveReader& reader);  // replaces everything; Error{Format}
+
+  std::vector<LayerCaches> layers;
+  HistoryRows ngram_context;  // i32: the last N - 1 tokens, -1 before the start
+
+  // For the forward pass: counts rows that every cache has taken. Error{Argument} when one of them disagrees.
+  void advance(int64_t rows);
+  void advance_mtp(int64_t rows);
+
+ private:
+  template <class Self, class Visit>
+  static void each_cache(Self& self, Visit&& visit);  // visit(cache, layer, length it must have)
+  void check_lengths() const;
+
+  int trunk_layers_ = 0;
+  int index_ratio_ = 1;
+  int64_t capacity_ = 0, length_ = 0, mtp_length_ = 0;
+  CacheOptions options_;
+};
+
+}  // namespace strata
