@@ -32,7 +32,7 @@ constexpr std::array kProfile{
                 .min = 1,
                 .max = 100000000,
                 .group = "Profile",
-                .help = "spans that a trace holds at most, 40 bytes of memory each; later ones are counted"},
+                .help = "spans that a trace holds at most, 80 bytes of memory each; later ones are only counted"},
 };
 
 size_t event_limit(const Settings& settings) {
