@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/line_input.h"
 #include "cli/model_settings.h"
+#include "cli/profile_settings.h"
 
 namespace strata::cli {
 namespace {
@@ -42,7 +43,8 @@ class Chat {
  public:
   Chat(CommandContext& context)
       : context_(context),
-        engine_(engine_options(context.settings), context.log),
+        profile_(context.settings, false),
+        engine_(engine_options(context.settings, profile_.profiler()), context.log),
         template_(chat_template_of(engine_)),
         request_(chat_request(context.settings)),
         input_("> "),
@@ -65,6 +67,9 @@ class Chat {
       else
         say(*line);
     }
+    profile_.end();
+    fmt::print(stderr, "{}", profile_.text());
+    profile_.save(context_.log);
     if (context_.interrupted) throw Error(ErrorKind::Interrupted, "interrupted");
     return 0;
   }
@@ -163,6 +168,7 @@ class Chat {
   }
 
   CommandContext& context_;
+  ProfileRun profile_;
   Engine engine_;
   text::ChatTemplate template_;
   text::ChatRequest request_;
@@ -180,6 +186,7 @@ Command chat_command() {
   std::vector<std::string_view> settings = engine_setting_names();
   for (std::string_view name : sampler_setting_names()) settings.push_back(name);
   for (std::string_view name : chat_setting_names()) settings.push_back(name);
+  for (std::string_view name : profile_setting_names()) settings.push_back(name);
   return {.name = "chat", .summary = "Talk with a model.", .own = kOwn, .settings = std::move(settings), .run = run};
 }
 

@@ -15,6 +15,7 @@ Command evidence_command();
 Command generate_command();
 Command inspect_command();
 Command parity_command();
+Command profile_command();
 Command quantize_command();
 Command synth_command();
 Command tokenize_command();

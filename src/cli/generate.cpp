@@ -1,4 +1,4 @@
-// strata generate: continue a text.
+// strata generate: continue a text. strata profile: the same, to see where the time goes.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,6 +15,7 @@
 #include "cli/chat_settings.h"
 #include "cli/commands.h"
 #include "cli/model_settings.h"
+#include "cli/profile_settings.h"
 #include "cli/readable.h"
 #include "runtime/chat.h"
 
@@ -217,14 +218,19 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
           {"arms", arms}};
 }
 
+enum class Product { Text, Profile };
+
 class Generate {
  public:
-  Generate(CommandContext& context, std::optional<text::Grammar> grammar)
+  Generate(CommandContext& context, std::optional<text::Grammar> grammar, Product product)
       : context_(context),
         settings_(context.settings),
         json_(settings_.get_bool("json")),
+        shows_text_(!json_ && product == Product::Text),
+        product_(product),
+        profile_(settings_, product == Product::Profile),
         start_(Clock::now()),
-        engine_(engine_options(settings_), context.log) {
+        engine_(engine_options(settings_, profile_.profiler()), context.log) {
     load_seconds_ = std::chrono::duration<double>(Clock::now() - start_).count();
     request_.max_tokens = settings_.get_int("predict");
     request_.context = settings_.get_int("ctx_size");
@@ -252,11 +258,15 @@ class Generate {
     callbacks.interrupted = &context_.interrupted;
     callbacks.prompt_progress = prompt_progress();
     callbacks.text = [&](std::string_view bytes) {
-      json_ ? void(text += bytes) : print(bytes);
+      if (shows_text_)
+        print(bytes);
+      else
+        text += bytes;
       return true;
     };
-    if (settings_.get_bool("echo") && !json_) print(prompt);
+    if (settings_.get_bool("echo") && shows_text_) print(prompt);
     const GenerateResult result = engine_.generate(request_, callbacks);
+    profile_.end();
     return finish(result, request_.prompt.size(),
                   json_result(result, text, request_.prompt.size(), load_seconds_, engine_));
   }
@@ -270,8 +280,9 @@ class Generate {
     ChatCallbacks callbacks;
     callbacks.interrupted = &context_.interrupted;
     callbacks.prompt_progress = prompt_progress();
-    if (!json_) callbacks.event = [&](const text::ReplyEvent& event) { printer.show(event); };
+    if (shows_text_) callbacks.event = [&](const text::ReplyEvent& event) { printer.show(event); };
     const ChatReply reply = chat_reply(engine_, chat, conversation, request_, callbacks);
+    profile_.end();
     if (reply.parts.ended_in_thinking) context_.log.warn("the reply ended inside its thoughts");
     nlohmann::ordered_json document =
         json_result(reply.result, reply.parts.content, reply.prompt_tokens, load_seconds_, engine_);
@@ -282,10 +293,16 @@ class Generate {
     return finish(reply.result, reply.prompt_tokens, document);
   }
 
-  int finish(const GenerateResult& result, size_t prompt_tokens, const nlohmann::ordered_json& document) {
-    fmt::print("{}\n", json_ ? document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) : "");
-    std::fflush(stdout);
+  int finish(const GenerateResult& result, size_t prompt_tokens, nlohmann::ordered_json document) {
+    const std::string tables = profile_.text();
+    if (const std::string profile = profile_.json(); json_ && !profile.empty())
+      document["profile"] = nlohmann::ordered_json::parse(profile);
+    std::string out = product_ == Product::Profile ? tables : "\n";
+    if (json_) out = document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    print(out);
     if (!json_ && context_.log.enabled(LogLevel::Info)) print_summary(result, prompt_tokens, engine_, engine_.queue());
+    if (!json_ && product_ == Product::Text) fmt::print(stderr, "{}", tables);
+    profile_.save(context_.log);
     return result.reason == FinishReason::Interrupted ? exit_code(ErrorKind::Interrupted) : 0;
   }
 
@@ -306,32 +323,49 @@ class Generate {
 
   CommandContext& context_;
   const Settings& settings_;
-  bool json_;
+  bool json_, shows_text_;
+  Product product_;
+  ProfileRun profile_;
   Clock::time_point start_;
   Engine engine_;
   double load_seconds_ = 0;
   GenerateRequest request_;
 };
 
-int run(CommandContext& context) {
+int run(CommandContext& context, Product product) {
   check_one_prompt(context.settings);
   std::optional<text::Grammar> grammar = read_grammar(context.settings);  // its errors come before the model is read
   if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "loading {} ...\r", model_path(context.settings));
-  return Generate(context, std::move(grammar)).run();
+  return Generate(context, std::move(grammar), product).run();
+}
+
+std::vector<std::string_view> shared_settings() {
+  std::vector<std::string_view> names = engine_setting_names();
+  for (std::string_view name : sampler_setting_names()) names.push_back(name);
+  for (std::string_view name : chat_setting_names()) names.push_back(name);
+  for (std::string_view name : profile_setting_names()) names.push_back(name);
+  names.push_back("json");
+  return names;
 }
 
 }  // namespace
 
 Command generate_command() {
-  std::vector<std::string_view> settings = engine_setting_names();
-  for (std::string_view name : sampler_setting_names()) settings.push_back(name);
-  for (std::string_view name : chat_setting_names()) settings.push_back(name);
-  settings.push_back("json");
   return {.name = "generate",
           .summary = "Continue a text, or answer a question with --chat.",
           .own = kOwn,
+          .settings = shared_settings(),
+          .run = [](CommandContext& context) { return run(context, Product::Text); }};
+}
+
+Command profile_command() {
+  std::vector<std::string_view> settings = shared_settings();
+  std::erase(settings, "profile");
+  for (const SettingSpec& spec : kOwn) settings.push_back(spec.name);
+  return {.name = "profile",
+          .summary = "Run as generate does and print where the time goes.",
           .settings = std::move(settings),
-          .run = run};
+          .run = [](CommandContext& context) { return run(context, Product::Profile); }};
 }
 
 }  // namespace strata::cli

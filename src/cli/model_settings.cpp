@@ -75,6 +75,12 @@ constexpr std::array kModel{
         .choices = "blocks|fixed-width",
         .group = "Model",
         .help = "block selection: whole blocks and the tail, or a fixed width for comparison with other engines"},
+    SettingSpec{.name = "qsa.keys",
+                .type = SettingType::Choice,
+                .default_text = "bf16",
+                .choices = "bf16|f32",
+                .group = "Model",
+                .help = "block selection: how index keys are stored; f32 takes twice the memory, as reference code does"},
     SettingSpec{.name = "mtp.hidden_norm",
                 .type = SettingType::Choice,
                 .default_text = "joint",
@@ -193,8 +199,9 @@ std::vector<std::string_view> engine_setting_names() {
 
 std::vector<std::string_view> sampler_setting_names() { return names_of(kSampler); }
 
-EngineOptions engine_options(const Settings& settings) {
+EngineOptions engine_options(const Settings& settings, Profiler* profiler) {
   EngineOptions options;
+  options.profiler = profiler;
   options.model = model_path(settings);
   options.threads = static_cast<int>(settings.get_int("threads"));
   options.micro_batch = settings.get_int("ubatch_size");
@@ -205,6 +212,7 @@ EngineOptions engine_options(const Settings& settings) {
   options.rope.attention_factor = settings.get_real("yarn_attn_factor");
   options.forward.qsa =
       settings.get_text("qsa.select") == "fixed-width" ? QsaSemantics::FixedWidth : QsaSemantics::Blocks;
+  options.state.index_keys = settings.get_text("qsa.keys") == "f32" ? DType::F32 : DType::BF16;
   options.forward.mtp_hidden_norm =
       settings.get_text("mtp.hidden_norm") == "joint" ? MtpHiddenNorm::Joint : MtpHiddenNorm::PerStream;
   options.cpu = allowed_cpu(settings);

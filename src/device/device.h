@@ -7,6 +7,7 @@
 
 #include "base/cpu_features.h"
 #include "base/log.h"
+#include "base/profile.h"
 #include "base/thread_pool.h"
 
 namespace strata {
@@ -42,6 +43,7 @@ class Queue {
 
   CpuFeatures cpu = cpu_features();  // what arms may use
   bool strict_arms = false;          // a refused request is an error instead of a logged fallback
+  Profiler* profiler = nullptr;      // null: nothing is measured
 
   void request_arm(const std::string& op, const std::string& arm);
   ArmChoice& arm(const char* op);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/profile.h"
 #include "device/device.h"
 
 namespace strata {
@@ -69,11 +70,29 @@ std::string always_runs(const Args&) {
   return {};
 }
 
+// An arm that can run the arguments it was chosen for.
+template <class Args>
+class ChosenArm {
+ public:
+  ChosenArm(const char* op, const Arm<Args>& arm) : name(arm.name), op_(op), run_(arm.run) {}
+
+  void run(Queue& queue, const Args& args) const {
+    const ProfileSpan span(queue.profiler, op_, name);
+    run_(queue, args);
+  }
+
+  std::string_view name;
+
+ private:
+  std::string_view op_;
+  void (*run_)(Queue&, const Args&);
+};
+
 // What the user asked for if it can run, else the first arm that may be a default and can run. The choice is logged
 // once, what was asked for at level info; a refused request is logged with its reason, or is an error under
 // strict_arms.
 template <class Args>
-const Arm<Args>& choose_arm(Queue& queue, const char* op, std::span<const Arm<Args>> arms, const Args& args) {
+ChosenArm<Args> choose_arm(Queue& queue, const char* op, std::span<const Arm<Args>> arms, const Args& args) {
   ArmChoice& choice = queue.arm(op);
   std::string refused;
   const Arm<Args>* chosen = nullptr;
@@ -97,7 +116,7 @@ const Arm<Args>& choose_arm(Queue& queue, const char* op, std::span<const Arm<Ar
     else
       queue.log().warn(std::string("arm ") + op + ": " + refused + "; using " + choice.ran);
   }
-  return *chosen;
+  return {op, *chosen};
 }
 
 }  // namespace strata

@@ -19,12 +19,12 @@ namespace strata {
 // NaN, an infinity the same infinity. Empty `written` means every element; 0 in it: the canary must still stand there.
 struct ParityOutput {
   std::string name;
-  Tensor tensor;  // f32 or i32
+  Tensor tensor;  // f32, bf16, f16 or i32
   std::vector<double> expected, bound;
   std::vector<uint8_t> written;
 };
 
-// An input, for the controls that spoil it: f32 tensors lose a lane, swap two rows, repeat a slice.
+// An input, for the controls that spoil it: floating-point tensors lose a lane, swap two rows, repeat a slice.
 struct ParityInput {
   std::string name;
   Tensor tensor;

@@ -25,6 +25,13 @@ class CaseSnapshot {
   std::vector<Saved> saved_;
 };
 
+// Elements of 2 or 4 bytes as 32-bit words, and what such a word stands for.
+size_t element_bytes(const Tensor& tensor);
+uint32_t load_word(const void* element, size_t bytes);
+void store_word(void* element, size_t bytes, uint32_t word);
+uint32_t canary_of(DType dtype);
+double value_of(DType dtype, uint32_t word);
+
 // Fills outputs that are not also inputs with canaries.
 void clear_outputs(const ParityCase& test);
 

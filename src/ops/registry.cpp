@@ -1,5 +1,6 @@
 #include "ops/registry.h"
 
+#include "ops/attention/parity.h"
 #include "ops/causal_conv/parity.h"
 #include "ops/embedding/parity.h"
 #include "ops/experts/parity.h"
@@ -9,13 +10,18 @@
 #include "ops/matmul/parity.h"
 #include "ops/ngram_embedding/parity.h"
 #include "ops/norm/parity.h"
+#include "ops/qsa_pool/parity.h"
+#include "ops/qsa_score/parity.h"
+#include "ops/qsa_select/parity.h"
 #include "ops/rope/parity.h"
 #include "ops/route/parity.h"
+#include "ops/sparse_attention/parity.h"
 
 namespace strata {
 
 const std::vector<OperatorEvidence>& operator_evidence() {
   static const std::vector<OperatorEvidence> list{
+      attention_evidence(),
       causal_conv_evidence(),
       embedding_evidence(),
       experts_evidence(),
@@ -29,9 +35,13 @@ const std::vector<OperatorEvidence>& operator_evidence() {
       ngram_embedding_evidence(),
       ngram_gate_evidence(),
       norm_evidence(),
+      qsa_pool_evidence(),
+      qsa_score_evidence(),
+      qsa_select_evidence(),
       residual_add_evidence(),
       rope_evidence(),
       route_evidence(),
+      sparse_attention_evidence(),
   };
   return list;
 }

@@ -20,6 +20,11 @@ bool interrupted(const GenerateCallbacks& callbacks) {
   return callbacks.interrupted != nullptr && callbacks.interrupted->load(std::memory_order_relaxed);
 }
 
+Model load_model(const EngineOptions& options) {
+  const ProfileSpan span(options.profiler, "model", "host");
+  return Model::load(options.model, options.rope);
+}
+
 // Token bytes to what a reader sees: whole characters, up to a stop string.
 class Output {
  public:
@@ -78,22 +83,30 @@ const char* to_string(FinishReason reason) {
 
 Engine::Engine(const EngineOptions& options, Log& log)
     : options_(options),
+      loading_(std::in_place, options.profiler, Stage::Load),
       log_(log),
-      model_(Model::load(options.model, options.rope)),
+      model_(load_model(options)),
       queue_(thread_count(options.threads), log),
       forward_(model_, queue_, options.forward) {
   if (options.micro_batch < 1 || options.micro_batch > 65536)
     throw Error(ErrorKind::Usage, "a micro-batch has 1 to 65536 tokens, not " + std::to_string(options.micro_batch));
   queue_.cpu = options.cpu;
   queue_.strict_arms = options.strict_arms;
+  queue_.profiler = options.profiler;
   for (const auto& [op, arm] : options.arms) queue_.request_arm(op, arm);
+  load_tokenizer();
+  loading_.reset();
+}
+
+void Engine::load_tokenizer() {
+  const ProfileSpan span(options_.profiler, "tokenizer", "host");
   if (!strata::has_tokenizer(model_.file())) return;
   tokenizer_ = std::make_unique<text::Tokenizer>(read_tokenizer(model_.file()));
   if (tokenizer_->size() != model_.spec().vocabulary)
     throw Error(ErrorKind::Model,
                 "the tokenizer has " + std::to_string(tokenizer_->size()) + " tokens, the embedding " +
                     std::to_string(model_.spec().vocabulary) + " rows",
-                options.model);
+                options_.model);
 }
 
 const text::Tokenizer& Engine::tokenizer() const {
@@ -127,6 +140,7 @@ bool Engine::read_prompt(std::span<const int32_t> prompt, Sequence& state, const
     if (interrupted(callbacks)) return false;
     const size_t count = std::min(step, prompt.size() - done);
     const bool last = done + count == prompt.size();
+    const ProfileSpan span(queue_.profiler, Stage::Prompt, static_cast<int64_t>(count));
     forward_.run(prompt.subspan(done, count), state, last ? logits : Tensor{});
     done += count;
     if (callbacks.prompt_progress)
@@ -164,9 +178,14 @@ GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCa
       result.reason = FinishReason::Interrupted;
       break;
     }
-    const int32_t token =
-        sampler.sample({logits.f32(), static_cast<size_t>(model_.spec().vocabulary)}, history, constraint.allowed());
-    constraint.accept(token);
+    ProfileSpan step(queue_.profiler, Stage::Decode);
+    int32_t token = 0;
+    {
+      const ProfileSpan span(queue_.profiler, "sample", "host");
+      token =
+          sampler.sample({logits.f32(), static_cast<size_t>(model_.spec().vocabulary)}, history, constraint.allowed());
+      constraint.accept(token);
+    }
     history.push_back(token);
     result.tokens.push_back(token);
     if (tokenizer_ && !request.ignore_end && tokenizer_->ends_generation(token)) {
@@ -179,7 +198,9 @@ GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCa
     }
     if (constraint.complete() || state.length() == state.capacity()) break;
     const bool more = request.max_tokens < 0 || static_cast<int64_t>(result.tokens.size()) < request.max_tokens;
-    if (more) forward_.run({&token, 1}, state, logits);
+    if (!more) break;
+    forward_.run({&token, 1}, state, logits);
+    step.add_tokens(1);
   }
   if (constraint.complete() && result.reason == FinishReason::Length) result.reason = FinishReason::EndOfText;
   result.output_seconds = seconds_since(output_start);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/profile.h"
 #include "device/device.h"
 #include "model/forward.h"
 #include "model/model.h"
@@ -32,6 +33,7 @@ struct EngineOptions {
   CpuFeatures cpu = cpu_features();  // what arms may use
   bool strict_arms = false;
   std::vector<std::pair<std::string, std::string>> arms;  // operator, arm
+  Profiler* profiler = nullptr;                           // outlives the engine; null: nothing is measured
 };
 
 enum class FinishReason {
@@ -85,8 +87,10 @@ class Engine {
 
  private:
   int64_t context_for(const GenerateRequest& request) const;
+  void load_tokenizer();
 
   EngineOptions options_;
+  std::optional<ProfileSpan> loading_;  // open while the constructor runs
   Log& log_;
   Model model_;
   Queue queue_;

@@ -15,6 +15,7 @@ void same_bits(const std::string& path, int64_t tokens) {
     for (int64_t step : {tokens, int64_t{1}, int64_t{7}, int64_t{64}}) {
       if (threads != 1 && step != tokens && step != 7) continue;
       ModelRun model(path, threads);
+      model.types = {};
       std::vector<int32_t> ids;
       Random choice(11);
       for (int64_t i = 0; i < tokens; ++i) ids.push_back(static_cast<int32_t>(choice.below(model.vocabulary())));
@@ -36,6 +37,20 @@ TEST(SameBits, PeerFiles) {
 
 // 330 tokens are beyond the selection budget of 256: part of the rows prune.
 TEST(SameBits, DefaultModel) { same_bits(source_path("models/strata-mini-q8_0.gguf"), 330); }
+
+// The type of the index keys reaches the selection: rows beyond the budget of 256 differ, the others do not.
+TEST(SameBits, TheTypeOfIndexKeysChangesPrunedRowsOnly) {
+  ModelRun model(source_path("models/strata-mini-q8_0.gguf"), 2);
+  std::vector<int32_t> ids;
+  Random choice(12);
+  for (int64_t i = 0; i < 400; ++i) ids.push_back(static_cast<int32_t>(choice.below(model.vocabulary())));
+  const std::vector<float> f32 = model.run(ids);
+  model.types = {};
+  const std::vector<float> bf16 = model.run(ids);
+  const auto within = static_cast<ptrdiff_t>(256 * model.vocabulary());
+  EXPECT_TRUE(std::equal(f32.begin(), f32.begin() + within, bf16.begin()));
+  EXPECT_NE(f32, bf16);
+}
 
 // Different tokens give different logits: the comparison above can fail.
 TEST(SameBits, HasForce) {

@@ -1,30 +1,39 @@
 #include "evidence/arm.h"
 #include "ops/attention/attention.h"
+#include "ops/attention/parity.h"
+#include "ops/attention/softmax.h"
 
 namespace strata {
-
-void attention_portable(Queue& queue, const AttentionArgs& args);  // cpu.cpp
-
 namespace {
-constexpr Arm<AttentionArgs> kArms[] = {{"portable", always_runs<AttentionArgs>, attention_portable}};
+
+template <const SoftmaxKernel& kernel>
+void run(Queue& queue, const AttentionArgs& args) {
+  cell_attention(queue, cells_of(args), kernel);
+}
+
+constexpr Arm<AttentionArgs> kArms[] = {
+    {"avx512", always_runs<AttentionArgs>, run<kSoftmaxAvx512>, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<AttentionArgs>, run<kSoftmaxAvx2>, true, false, CpuIsa::Avx2},
+    {"portable", always_runs<AttentionArgs>, run<kSoftmaxPortable>},
+};
+
+}  // namespace
+
+CellAttention cells_of(const AttentionArgs& args) {
+  return {args.q, args.k, args.v, args.n_kv, {}, args.scale, args.out, args.lse};
 }
 
 void attention(Queue& queue, const AttentionArgs& args) {
-  check_tensor("attention", "q", args.q, DType::F32, {-1, -1, -1});
-  const int64_t rows = args.q.extent(0), heads = args.q.extent(1), dim = args.q.extent(2);
-  check_tensor("attention", "k", args.k, DType::F32, {-1, -1, dim});
-  const int64_t cells = args.k.extent(0), kv_heads = args.k.extent(1);
-  check_tensor("attention", "v", args.v, DType::F32, {cells, kv_heads, dim});
-  check_tensor("attention", "n_kv", args.n_kv, DType::I32, {rows});
-  check_tensor("attention", "out", args.out, DType::F32, {rows, heads, dim});
-  if (kv_heads < 1 || heads % kv_heads != 0)
-    argument_error("attention", std::to_string(heads) + " query heads do not divide among " + std::to_string(kv_heads) +
-                                    " kv heads");
-  for (int64_t t = 0; t < rows; ++t)
-    if (const int32_t n = args.n_kv.as<int32_t>()[t]; n < 0 || n > cells)
+  const CellAttention cells = cells_of(args);
+  check_cell_attention("attention", cells);
+  check_tensor("attention", "n_kv", args.n_kv, DType::I32, {cells.rows()});
+  for (int64_t t = 0; t < cells.rows(); ++t)
+    if (const int64_t n = cells.count(t); n < 0 || n > args.k.extent(0))
       argument_error("attention", "n_kv " + std::to_string(n) + " of row " + std::to_string(t) + " is outside 0.." +
-                                      std::to_string(cells));
+                                      std::to_string(args.k.extent(0)));
   choose_arm<AttentionArgs>(queue, "attention", kArms, args).run(queue, args);
 }
+
+std::span<const Arm<AttentionArgs>> attention_arms() { return kArms; }
 
 }  // namespace strata

@@ -8,16 +8,19 @@ namespace strata {
 
 struct AttentionArgs {
   Tensor q;     // f32 [rows, heads, dim], rows and heads may be strided
-  Tensor k;     // f32 [cells, kv_heads, dim], cells and heads may be strided, as in v
-  Tensor v;     // f32 [cells, kv_heads, dim]
+  Tensor k;     // f32, f16 or bf16 [cells, kv_heads, dim], cells and heads may be strided, as in v
+  Tensor v;     // f32, f16 or bf16 [cells, kv_heads, dim]
   Tensor n_kv;  // i32 [rows]: row t attends to cells 0 .. n_kv[t] - 1; 0 gives a row of zeros
   float scale = 1;
-  Tensor out;  // f32 [rows, heads, dim]; query head h reads kv head h / (heads / kv_heads)
+  Tensor out;    // f32 [rows, heads, dim]; query head h reads kv head h / (heads / kv_heads)
+  Tensor lse{};  // f32 [rows, heads], optional: natural log of the sum of exp of the scores
 };
 
 void attention(Queue& queue, const AttentionArgs& args);
 
-// float64 [rows, heads, dim]; lse [rows, heads] (natural log of the sum of exp of scaled scores) when not null.
+// float64 [rows, heads, dim]; lse [rows, heads] when not null.
 void attention_oracle(const AttentionArgs& args, double* out, double* lse);
+// Bounds on |error| of every element of both (README.md, Error); lse may be null.
+void attention_bound(const AttentionArgs& args, double* out, double* lse);
 
 }  // namespace strata

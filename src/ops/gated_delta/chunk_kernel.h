@@ -23,12 +23,15 @@ constexpr int kTileRows = 2, kTileVectors = 1, kSingleVectors = 2, kFoldKeys = 2
 // k·k_s and q·k_s for kRows rows s of the ring.
 template <int kRows>
 STRATA_SIMD void products_of(const ChunkProducts& a, int64_t s) {
-  F32x16 kk[kRows] = {}, qk[kRows] = {};
+  F32x16 kk[kRows], qk[kRows];
+  for (int r = 0; r < kRows; ++r) kk[r] = qk[r] = zero16();
   const float* k = a.k + a.slot * a.key_stride;
   for_lanes(a.dk, [&](int64_t i, int64_t lanes) {
     const F32x16 key = load_part(k + i, lanes), query = load_part(a.q + i, lanes);
     for (int r = 0; r < kRows; ++r) {
-      const F32x16 other = load_part(a.k + (s + r) * a.key_stride + i, lanes);
+      const float* row = a.k + (s + r) * a.key_stride + i;
+      __builtin_prefetch(row + 8 * a.key_stride);
+      const F32x16 other = load_part(row, lanes);
       kk[r] = fma16(key, other, kk[r]);
       qk[r] = fma16(query, other, qk[r]);
     }
@@ -95,10 +98,15 @@ void chunk_coefficients(const ChunkCoefficients& a) {
 // Rows t .. t + kRows - 1 of the new ones.
 template <int kRows, int kVectors>
 STRATA_SIMD void chunk_tile(const ChunkSlice& a, int64_t t, int64_t last) {
-  Columns<kVectors> kv[kRows] = {}, out[kRows] = {};
+  Columns<kVectors> kv[kRows], out[kRows];
+  for (int r = 0; r < kRows; ++r) {
+    kv[r] = out[r] = zero_columns<kVectors>();
+    prefetch_columns<kVectors>(a.v + (t + r) * a.v_stride);
+  }
   const float *k = a.k + t * a.key_stride, *q = a.q + t * a.query_stride;
   for (int64_t i = 0; i < a.dk; ++i) {
     const Columns<kVectors> s = load_columns<kVectors>(a.state + i * a.state_stride, last);
+    if (kRows == 1) prefetch_columns<kVectors>(a.state + (i + kKeysAhead) * a.state_stride);
     for (int r = 0; r < kRows; ++r) {
       multiply_add(broadcast16(k[r * a.key_stride + i]), s, kv[r]);
       multiply_add(broadcast16(q[r * a.query_stride + i]), s, out[r]);
@@ -115,6 +123,7 @@ STRATA_SIMD void chunk_tile(const ChunkSlice& a, int64_t t, int64_t last) {
   const int64_t slot = a.first + t;
   for (int64_t s = 0; s < slot; ++s) {
     const Columns<kVectors> u = load_columns<kVectors>(a.u + s * a.u_stride, last);
+    if (kRows == 1) prefetch_columns<kVectors>(a.u + (s + kKeysAhead) * a.u_stride);
     for (int r = 0; r < kRows; ++r) {
       multiply_add(broadcast16(kk[r * kSlots + s]), u, kv[r]);
       multiply_add(broadcast16(qk[r * kSlots + s]), u, out[r]);

@@ -32,6 +32,19 @@ STRATA_SIMD void multiply_add(F32x16 factor, const Columns<kVectors>& x, Columns
   for (int c = 0; c < kVectors; ++c) sum.v[c] = fma16(factor, x.v[c], sum.v[c]);
 }
 
+template <int kVectors>
+STRATA_SIMD Columns<kVectors> zero_columns() {
+  Columns<kVectors> r;
+  for (int c = 0; c < kVectors; ++c) r.v[c] = zero16();
+  return r;
+}
+// Strides of a row are too long for the processor's own prefetching, and it stops at every page of a state.
+template <int kVectors>
+STRATA_SIMD void prefetch_columns(const float* p) {
+  for (int c = 0; c < kVectors; ++c) __builtin_prefetch(p + 16 * c);
+}
+constexpr int64_t kKeysAhead = 16;  // keys of a state that is read once, from memory
+
 template <int kValue>
 struct Number {
   static constexpr int value = kValue;

@@ -17,8 +17,9 @@ void gated_delta_anchored_portable(Queue& queue, const GatedDeltaAnchoredArgs& a
 void gated_delta_anchored_avx2(Queue& queue, const GatedDeltaAnchoredArgs& args);
 void gated_delta_anchored_avx512(Queue& queue, const GatedDeltaAnchoredArgs& args);
 
-// The key head of a value head.
+// The key head of a value head, and the value heads of a key head: index 0 .. value_heads / key_heads - 1.
 int64_t key_head_of_arm(HeadMapping mapping, int64_t head, int64_t key_heads, int64_t value_heads);
+int64_t value_head_of_arm(HeadMapping mapping, int64_t key_head, int64_t index, int64_t key_heads, int64_t value_heads);
 // L2-normalised rows: out[h · head_stride + t · row_stride] from x [rows, heads, dk], times factor.
 void normalise_rows(Queue& queue, const Tensor& x, float factor, void (*normalise)(const NormaliseRow&), float* out,
                     int64_t head_stride, int64_t row_stride);

@@ -81,8 +81,8 @@ class ChunkRun {
       for (int64_t item = begin; item < end; ++item) {
         const int64_t key_head = item / count_, t = item % count_;
         kernels_.products({slot_ + t, dk_, query(key_head, t), args_.ring_k.row<float>(key_head), key_stride_, kk, qk});
-        for (int64_t h = 0; h < value_heads_; ++h) {
-          if (key_head_of_arm(args_.mapping, h, key_heads_, value_heads_) != key_head) continue;
+        for (int64_t index = 0; index < repeat; ++index) {
+          const int64_t h = value_head_of_arm(args_.mapping, key_head, index, key_heads_, value_heads_);
           const auto own = static_cast<size_t>(h * count_ + t);
           kernels_.coefficients({slot_ + t, &prefix_[at(h, 0)], cleared_[at(h, slot_ + t)], kk, qk, &kk_[own * kSlots],
                                  &qk_[own * kSlots], &from_state_[own]});

@@ -10,6 +10,8 @@ namespace {
 
 constexpr int64_t kBlock = 256;  // rows normalised at a time
 
+bool is_grouped(HeadMapping mapping) { return (mapping == HeadMapping::Grouped) != fault(Fault::WrongHeadMapping); }
+
 int64_t floats(int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(float)); }
 
 // Columns of a slice side by side: in the state they are dv floats apart and would share few cache sets.
@@ -80,8 +82,11 @@ void run(Queue& queue, const GatedDeltaArgs& args, const SerialKernels& kernels)
 }  // namespace
 
 int64_t key_head_of_arm(HeadMapping mapping, int64_t head, int64_t key_heads, int64_t value_heads) {
-  const bool grouped = (mapping == HeadMapping::Grouped) != fault(Fault::WrongHeadMapping);
-  return grouped ? head / (value_heads / key_heads) : head % key_heads;
+  return is_grouped(mapping) ? head / (value_heads / key_heads) : head % key_heads;
+}
+int64_t value_head_of_arm(HeadMapping mapping, int64_t key_head, int64_t index, int64_t key_heads,
+                          int64_t value_heads) {
+  return is_grouped(mapping) ? key_head * (value_heads / key_heads) + index : key_head + index * key_heads;
 }
 
 float query_factor(int64_t dk) { return 1.0f / std::sqrt(static_cast<float>(dk)); }

@@ -20,11 +20,11 @@ constexpr int kSerialVectors = 2, kSingleVectors = 4;  // the sums of more do no
 // S'k, i in order.
 template <int kVectors>
 STRATA_SIMD Columns<kVectors> product_with_key(const SerialSlice& a, int64_t last) {
-  Columns<kVectors> kv{};
+  Columns<kVectors> kv = zero_columns<kVectors>();
   for (int64_t i = 0; i < a.dk; ++i) {
     const Columns<kVectors> s = load_columns<kVectors>(a.state + i * a.state_stride, last);
-    const F32x16 key = broadcast16(a.k[i]);
-    multiply_add(key, s, kv);
+    prefetch_columns<kVectors>(a.state + (i + kKeysAhead) * a.state_stride);
+    multiply_add(broadcast16(a.k[i]), s, kv);
   }
   return kv;
 }
@@ -33,7 +33,9 @@ template <int kVectors, bool kNext>
 STRATA_SIMD Columns<kVectors> token(const SerialSlice& a, int64_t t, const Columns<kVectors>& kv, int64_t last) {
   const F32x16 decay = broadcast16(a.decay[t * a.decay_stride]), beta = broadcast16(a.beta[t * a.beta_stride]);
   const float *q = a.q + t * a.key_stride, *k = a.k + t * a.key_stride, *next = k + a.key_stride;
-  Columns<kVectors> delta = load_columns<kVectors>(a.v + t * a.v_stride, last), out{}, kv_next{};
+  Columns<kVectors> delta = load_columns<kVectors>(a.v + t * a.v_stride, last);
+  Columns<kVectors> out = zero_columns<kVectors>(), kv_next = zero_columns<kVectors>();
+  if (kNext) prefetch_columns<kVectors>(a.v + (t + 1) * a.v_stride);
   for (int c = 0; c < kVectors; ++c) delta.v[c] = beta * (delta.v[c] - decay * kv.v[c]);
   for (int64_t i = 0; i < a.dk; ++i) {
     Columns<kVectors> s = load_columns<kVectors>(a.state + i * a.state_stride, last);

@@ -1,5 +1,4 @@
-#include "evidence/arm.h"
-#include "ops/qsa_pool/qsa_pool.h"
+#include "ops/qsa_pool/parity.h"
 
 namespace strata {
 
@@ -9,12 +8,16 @@ namespace {
 constexpr Arm<QsaPoolArgs> kArms[] = {{"portable", always_runs<QsaPoolArgs>, qsa_pool_portable}};
 }
 
+std::span<const Arm<QsaPoolArgs>> qsa_pool_arms() { return kArms; }
+
 void qsa_pool(Queue& queue, const QsaPoolArgs& args) {
   check_tensor("qsa_pool", "raw", args.raw, DType::F32, {-1, -1});
   const int64_t d = args.raw.extent(1);
   check_tensor("qsa_pool", "tail", args.tail, DType::F32, {-1, d});
   check_tensor("qsa_pool", "weight", args.weight, DType::F32, {d});
-  check_tensor("qsa_pool", "pooled", args.pooled, DType::F32, {-1, d});
+  const DType stored = args.pooled.dtype;
+  check_tensor("qsa_pool", "pooled", args.pooled, stored == DType::BF16 || stored == DType::F16 ? stored : DType::F32,
+               {-1, d});
   const int64_t ratio = args.tail.extent(0);
   if (!(args.eps > 0)) argument_error("qsa_pool", "eps must be positive");
   if (ratio < 1) argument_error("qsa_pool", "the ratio must be at least 1");

@@ -1,15 +1,22 @@
 #include <algorithm>
 
-#include "evidence/arm.h"
-#include "ops/qsa_select/qsa_select.h"
+#include "ops/qsa_select/parity.h"
 
 namespace strata {
 
-void qsa_select_portable(Queue& queue, const QsaSelectArgs& args);  // cpu.cpp
+void qsa_select_portable(Queue& queue, const QsaSelectArgs& args);  // rows.cpp
+void qsa_select_avx2(Queue& queue, const QsaSelectArgs& args);
+void qsa_select_avx512(Queue& queue, const QsaSelectArgs& args);
 
 namespace {
-constexpr Arm<QsaSelectArgs> kArms[] = {{"portable", always_runs<QsaSelectArgs>, qsa_select_portable}};
+constexpr Arm<QsaSelectArgs> kArms[] = {
+    {"avx512", always_runs<QsaSelectArgs>, qsa_select_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<QsaSelectArgs>, qsa_select_avx2, true, false, CpuIsa::Avx2},
+    {"portable", always_runs<QsaSelectArgs>, qsa_select_portable},
+};
 }
+
+std::span<const Arm<QsaSelectArgs>> qsa_select_arms() { return kArms; }
 
 void qsa_select(Queue& queue, const QsaSelectArgs& args) {
   check_tensor("qsa_select", "scores", args.scores, DType::F32, {-1, -1});
@@ -17,6 +24,7 @@ void qsa_select(Queue& queue, const QsaSelectArgs& args) {
   check_tensor("qsa_select", "n_kv", args.n_kv, DType::I32, {rows});
   check_tensor("qsa_select", "ids", args.ids, DType::I32, {rows, -1});
   check_tensor("qsa_select", "counts", args.counts, DType::I32, {rows});
+  if (!args.thresholds.empty()) check_tensor("qsa_select", "thresholds", args.thresholds, DType::I32, {rows});
   if (args.ratio < 1 || args.budget < args.ratio || args.budget % args.ratio != 0)
     argument_error("qsa_select", "budget " + std::to_string(args.budget) + " is no positive multiple of the ratio " +
                                      std::to_string(args.ratio));

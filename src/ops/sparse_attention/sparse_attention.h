@@ -8,16 +8,20 @@ namespace strata {
 
 struct SparseAttentionArgs {
   Tensor q;       // f32 [rows, heads, dim], rows and heads may be strided
-  Tensor k;       // f32 [cells, kv_heads, dim], cells and heads may be strided, as in v
-  Tensor v;       // f32 [cells, kv_heads, dim]
+  Tensor k;       // f32, f16 or bf16 [cells, kv_heads, dim], cells and heads may be strided, as in v
+  Tensor v;       // f32, f16 or bf16 [cells, kv_heads, dim]
   Tensor ids;     // i32 [rows, width]: ascending cells of each row; entries from counts[t] on are not read
   Tensor counts;  // i32 [rows], 0 .. width; 0 gives a row of zeros
   float scale = 1;
-  Tensor out;  // f32 [rows, heads, dim]
+  Tensor out;    // f32 [rows, heads, dim]
+  Tensor lse{};  // f32 [rows, heads], optional: natural log of the sum of exp of the scores
 };
 
 void sparse_attention(Queue& queue, const SparseAttentionArgs& args);
 
-void sparse_attention_oracle(const SparseAttentionArgs& args, double* out);  // float64 [rows, heads, dim]
+// float64 [rows, heads, dim]; lse [rows, heads] when not null.
+void sparse_attention_oracle(const SparseAttentionArgs& args, double* out, double* lse);
+// Bounds on |error| of every element of both (README.md, Error); lse may be null.
+void sparse_attention_bound(const SparseAttentionArgs& args, double* out, double* lse);
 
 }  // namespace strata

@@ -66,5 +66,24 @@ TEST_F(ArmTest, StrictArmsRaise) {
   EXPECT_THROW(chosen(128), Error);
 }
 
+TEST_F(ArmTest, ARunIsASpanOfTheQueuesProfiler) {
+  const auto run = [this] { choose_arm<Args>(queue_, "score", kArms, {128}).run(queue_, {128}); };
+  Profiler profiler;
+  run();  // none is attached
+  queue_.profiler = &profiler;
+  {
+    const ProfileSpan stage(queue_.profiler, Stage::Verify);
+    run();
+    run();
+  }
+  const ProfileReport report = profiler.report();
+  const StageReport* verify = report.find(Stage::Verify);
+  ASSERT_NE(verify, nullptr);
+  ASSERT_EQ(verify->parts.size(), 1u);
+  EXPECT_EQ(verify->parts[0].name, "score");
+  EXPECT_EQ(verify->parts[0].arm, "wide");
+  EXPECT_EQ(verify->parts[0].totals.calls, 2);
+}
+
 }  // namespace
 }  // namespace strata

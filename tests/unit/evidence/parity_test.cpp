@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/half.h"
 #include "evidence/parity_case.h"
 #include "ops/registry.h"
 
@@ -98,6 +99,67 @@ TEST(Parity, WhatCannotRunIsNotAPass) {
   EXPECT_FALSE(report.ran());
   EXPECT_FALSE(report.passed());
   EXPECT_EQ(report.refusals, std::vector<std::string>{"needs a card"});
+}
+
+// y = x, rounded to 16 bits: outputs of 2 bytes are compared, guarded and perturbed like those of 4.
+void narrow(const DoubleArgs& args, uint16_t added, bool one_more) {
+  for (int64_t t = 0; t < args.x.extent(0); ++t) {
+    for (int64_t i = 0; i < args.x.extent(1); ++i) {
+      const float x = args.x.row<float>(t)[i];
+      const uint16_t rounded = args.y.dtype == DType::BF16 ? f32_to_bf16(x) : f32_to_f16(x);
+      args.y.row<uint16_t>(t)[i] = static_cast<uint16_t>(rounded + added);
+    }
+    if (one_more) args.y.row<uint16_t>(t)[args.x.extent(1)] = 7;
+  }
+}
+constexpr Arm<DoubleArgs> kNarrowArms[] = {
+    {"right", always_runs<DoubleArgs>, [](Queue&, const DoubleArgs& args) { narrow(args, 0, false); }},
+    {"one_ulp_off", always_runs<DoubleArgs>, [](Queue&, const DoubleArgs& args) { narrow(args, 1, false); }},
+    {"one_more", always_runs<DoubleArgs>, [](Queue&, const DoubleArgs& args) { narrow(args, 0, true); }},
+};
+void run_narrow(Queue& queue, const DoubleArgs& args) {
+  choose_arm<DoubleArgs>(queue, "narrow", kNarrowArms, args).run(queue, args);
+}
+ParityCase narrow_case(DType type, bool exact, uint64_t seed) {
+  Random random(seed);
+  CaseBuilder<DoubleArgs> build(std::string(to_string(type)), run_narrow, kNarrowArms);
+  DoubleArgs& args = build.args();
+  args.x = build.memory().f32({5, 33}, random);
+  args.y = build.memory().tensor(type, {5, 34}, {3});  // the last column is not written
+  std::vector<double> expected, bound;
+  std::vector<uint8_t> written;
+  for (int64_t t = 0; t < 5; ++t)
+    for (int64_t i = 0; i < 34; ++i) {
+      const float x = i < 33 ? args.x.row<float>(t)[i] : 0;
+      const float rounded = type == DType::BF16 ? bf16_to_f32(f32_to_bf16(x)) : f16_to_f32(f32_to_f16(x));
+      expected.push_back(static_cast<double>(exact ? rounded : x));
+      bound.push_back(exact ? 0
+                            : static_cast<double>(std::fabs(x)) * (type == DType::BF16 ? 0x1p-8 : 0x1p-11) + 0x1p-25);
+      written.push_back(i < 33);
+    }
+  build.input("x", &DoubleArgs::x);
+  build.output("y", &DoubleArgs::y, expected, bound, written);
+  build.rows({&DoubleArgs::x, &DoubleArgs::y});
+  return build.build();
+}
+std::vector<std::function<ParityCase()>> narrow_cases(uint64_t seed) {
+  std::vector<std::function<ParityCase()>> list;
+  for (DType type : {DType::BF16, DType::F16})
+    for (bool exact : {true, false}) list.push_back([=] { return narrow_case(type, exact, seed); });
+  return list;
+}
+
+TEST(Parity, OutputsOfTwoBytes) {
+  const OperatorEvidence evidence{"narrow", arm_infos(std::span<const Arm<DoubleArgs>>(kNarrowArms)), narrow_cases};
+  for (const ArmInfo& arm : evidence.arms) {
+    const ParityReport report = run_parity(evidence, arm, {});
+    EXPECT_EQ(report.passed(), arm.name == "right")
+        << arm.name << (report.failures.empty() ? "" : report.failures[0].what);
+    if (arm.name != "right") continue;
+    EXPECT_EQ(report.elements, 4 * 5 * 33);
+    EXPECT_EQ(report.controls, 4);
+    EXPECT_GT(report.utilisation, 0.9);
+  }
 }
 
 TEST(Parity, EveryOperatorHasArmsAndCases) {

@@ -1,3 +1,5 @@
+// What parity does not show of gated_delta: that its bounds are tight enough to fail mistakes, which arms share bits,
+// refused arguments.
 #include "ops/gated_delta/gated_delta.h"
 
 #include <algorithm>
@@ -10,59 +12,6 @@ namespace {
 void run(const GatedDeltaArgs& args, int threads = 1) {
   TestQueue queue(threads);
   gated_delta(queue, args);
-}
-
-// The arm against the oracle, what it must not touch, and that every head had something to compute.
-void check_case(const GatedDeltaShape& shape, uint64_t seed) {
-  SCOPED_TRACE(testing::Message() << "rows " << shape.rows << ", heads " << shape.key_heads << "/" << shape.value_heads
-                                  << ", " << shape.dk << "x" << shape.dv << ", seed " << seed);
-  GatedDeltaCase problem(shape, seed);
-  const GatedDeltaReference ref = gated_delta_reference(problem.args);
-  const Owned q = clone(problem.args.q), k = clone(problem.args.k), v = clone(problem.args.v);
-  run(problem.args);
-  EXPECT_TRUE(within(problem.out, ref.out, ref.out_bound)) << "out";
-  EXPECT_TRUE(within(problem.state, ref.state, ref.state_bound)) << "state";
-  EXPECT_TRUE(problem.out.gaps_intact() && problem.state.gaps_intact() && problem.conv.gaps_intact());
-  EXPECT_TRUE(same_bits(problem.args.q, q) && same_bits(problem.args.k, k) && same_bits(problem.args.v, v));
-  if (shape.rows < 31) return;  // a single row with beta 0 may give zeros
-  for (int64_t h = 0; h < shape.value_heads; ++h) {
-    double norm = 0;
-    for (int64_t t = 0; t < shape.rows; ++t)
-      for (int64_t j = 0; j < shape.dv; ++j)
-        norm += std::fabs(ref.out[static_cast<size_t>((t * shape.value_heads + h) * shape.dv + j)]);
-    EXPECT_GT(norm, 0) << "head " << h;
-  }
-}
-
-TEST(GatedDelta, MatchesTheOracleOnEveryShapeAndMapping) {
-  constexpr int64_t kRows[] = {1, 31, 64, 65, 200};
-  constexpr int64_t kDims[][2] = {{16, 24}, {32, 32}, {64, 32}, {128, 128}};
-  uint64_t seed = 1;
-  int cells = 0;
-  for (const auto& dims : kDims)
-    for (int64_t rows : kRows)
-      for (int64_t ratio : {1, 2, 3, 4})
-        for (HeadMapping mapping : {HeadMapping::Grouped, HeadMapping::Tiled}) {
-          if (dims[0] == 128 && ratio != 3 && rows != 65) continue;  // the large state once per length and per ratio
-          const int64_t key_heads = dims[0] == 128 ? 2 : 3;
-          check_case({rows, key_heads, key_heads * ratio, dims[0], dims[1], mapping}, seed++);
-          ++cells;
-        }
-  EXPECT_EQ(cells, 3 * 5 * 4 * 2 + (4 + 4) * 2);
-}
-
-TEST(GatedDelta, OddDimensions) {
-  check_case({7, 1, 2, 1, 1}, 90);
-  check_case({40, 2, 4, 5, 67, HeadMapping::Tiled}, 91);  // more columns than one slice of work, not a multiple
-  check_case({40, 2, 4, 130, 3}, 92);
-}
-
-TEST(GatedDelta, NoRowsLeaveTheStateAlone) {
-  GatedDeltaCase problem({3, 1, 2, 16, 24}, 5);
-  const Owned before = clone(problem.state);
-  run(rows_of(problem.args, 1, 0));
-  EXPECT_TRUE(same_bits(problem.state, before));
-  EXPECT_TRUE(all_canary(problem.out));
 }
 
 TEST(GatedDelta, EveryHeadReadsItsOwnKeyHead) {
@@ -81,62 +30,6 @@ TEST(GatedDelta, EveryHeadReadsItsOwnKeyHead) {
       EXPECT_EQ(problem.out.f({0, h, 0}) == 0, expected) << "head " << h;
     }
   }
-}
-
-TEST(GatedDelta, SplitCallsGiveTheSameBits) {
-  const GatedDeltaShape shape{65, 2, 8, 32, 40, HeadMapping::Tiled};
-  GatedDeltaCase whole(shape, 21);
-  run(whole.args);
-  const std::vector<std::vector<int64_t>> splits{{1, 64}, {64, 1}, {31, 0, 33, 1}, std::vector<int64_t>(65, 1)};
-  for (const auto& counts : splits) {
-    GatedDeltaCase parts(shape, 21);
-    int64_t first = 0;
-    for (int64_t count : counts) {
-      run(rows_of(parts.args, first, count));
-      first += count;
-    }
-    ASSERT_EQ(first, shape.rows);
-    EXPECT_TRUE(same_bits(parts.out, whole.out)) << counts.size() << " calls";
-    EXPECT_TRUE(same_bits(parts.state, whole.state)) << counts.size() << " calls";
-  }
-}
-
-TEST(GatedDelta, ThreadCountsGiveTheSameBits) {
-  // Large enough that every loop is shared among the threads (ThreadPool::grain_of).
-  const GatedDeltaShape shape{200, 3, 6, 64, 130};
-  GatedDeltaCase one(shape, 22);
-  run(one.args, 1);
-  for (int threads : kThreadCounts) {
-    GatedDeltaCase many(shape, 22);
-    run(many.args, threads);
-    EXPECT_TRUE(same_bits(many.out, one.out) && same_bits(many.state, one.state)) << threads << " threads";
-  }
-}
-
-TEST(GatedDelta, StridedViewsGiveTheBitsOfPackedTensors) {
-  GatedDeltaCase strided({33, 2, 4, 24, 16}, 23), copy({33, 2, 4, 24, 16}, 23);
-  const Owned q = clone(copy.args.q), k = clone(copy.args.k), v = clone(copy.args.v);
-  copy.args.q = q;
-  copy.args.k = k;
-  copy.args.v = v;
-  run(strided.args);
-  run(copy.args);
-  EXPECT_TRUE(same_bits(strided.out, copy.out) && same_bits(strided.state, copy.state));
-}
-
-TEST(GatedDelta, NaNStaysInItsHeadAndColumn) {
-  GatedDeltaCase clean({9, 2, 4, 16, 8}, 24), dirty({9, 2, 4, 16, 8}, 24);
-  dirty.args.v[4].row<float>(1)[3] = NAN;
-  run(clean.args);
-  run(dirty.args);
-  for (int64_t t = 0; t < 9; ++t)
-    for (int64_t h = 0; h < 4; ++h)
-      for (int64_t j = 0; j < 8; ++j) {
-        if (h == 1 && j == 3 && t >= 4)
-          EXPECT_TRUE(std::isnan(dirty.out.f({t, h, j})));
-        else
-          EXPECT_EQ(dirty.out.f({t, h, j}), clean.out.f({t, h, j})) << t << " " << h << " " << j;
-      }
 }
 
 // Mistakes that a loose bound would let pass, on every head of a long case with all kinds of gates; under the bound of
@@ -293,40 +186,6 @@ TEST(GatedDelta, WrongArgumentsAreNamed) {
   uneven.args.state = make_f32(x, {3, 8, 6});
   uneven.args.out = make_f32(x, {2, 3, 6});
   EXPECT_TRUE(argument_refused([&] { run(uneven.args); }, "gated_delta", "3 value heads"));
-}
-
-TEST(GatedDeltaGates, MatchesTheOracle) {
-  constexpr int64_t kRows = 37, kHeads = 6;
-  Random random(60);
-  Owned ab = random_f32({kRows, 2 * kHeads}, random, -12, 12, {3});
-  const Owned dt_bias = random_f32({kHeads}, random, -3, 3), a = random_f32({kHeads}, random, -8, 0);
-  const Owned g(DType::F32, {kRows, kHeads}), beta(DType::F32, {kRows, kHeads});
-  GatedDeltaGatesArgs args{ab, ab, dt_bias, a, g, beta};
-  args.alpha.extents[1] = args.b.extents[1] = kHeads;
-  args.alpha.strides[1] = args.b.strides[1] = 8;  // alpha and b interleaved in one row
-  args.b.data = args.b.f32() + 1;
-  constexpr float kEdges[] = {0, 20, 20.5f, 19.5f, 100, -100, 1e30f, -1e30f, -88};
-  for (int64_t i = 0; i < 9; ++i) ab.f({i, 0}) = ab.f({i, 1}) = kEdges[i];
-  dt_bias.f({0}) = 0;
-
-  std::vector<double> g_ref(kRows * kHeads), beta_ref(g_ref.size()), g_bound(g_ref.size()), beta_bound(g_ref.size());
-  gated_delta_gates_oracle(args, g_ref.data(), beta_ref.data());
-  gated_delta_gates_bound(args, g_bound.data(), beta_bound.data());
-  for (int threads : kThreadCounts) {
-    for (const Tensor& result : {args.g, args.beta}) fill(result, random, -2, 2);  // nothing of the call before is left
-    TestQueue queue(threads);
-    gated_delta_gates(queue, args);
-    EXPECT_TRUE(within(g, g_ref, g_bound)) << "g";
-    EXPECT_TRUE(within(beta, beta_ref, beta_bound)) << "beta";
-    EXPECT_TRUE(g.gaps_intact() && beta.gaps_intact() && ab.gaps_intact());
-  }
-
-  // A row alone gives the same bits.
-  const Owned g_row(DType::F32, {1, kHeads}), beta_row(DType::F32, {1, kHeads});
-  GatedDeltaGatesArgs row{args.alpha.slice(30, 1), args.b.slice(30, 1), dt_bias, a, g_row, beta_row};
-  TestQueue queue;
-  gated_delta_gates(queue, row);
-  EXPECT_TRUE(same_bits(g_row, g.t().slice(30, 1)) && same_bits(beta_row, beta.t().slice(30, 1)));
 }
 
 TEST(GatedDeltaGates, WrongArgumentsAreNamed) {

@@ -1,5 +1,6 @@
 #include "ops/qsa_pool/qsa_pool.h"
 
+#include "base/half.h"
 #include "support/ops_test.h"
 
 namespace strata::test {
@@ -38,59 +39,14 @@ struct Sequence {
   Owned raw, weight, tail, pooled;
 };
 
-// Bound of one pooled key, u the unit roundoff:
-//   mean     e_i = gamma(ratio) · sum |raw| / ratio: ratio - 1 sums, one division
-//   norm     y = m w / root, root = sqrt(mean(m²) + eps). The root is a norm of m, so it moves by at most
-//            r = sqrt(mean(e²)): |dy_i| <= |w_i| (e_i + |m_i| r / root) / (root - r); and the relative error of norm
-//   rotate   each of cos and sin is m-scaled and rounded twice, then two products and a sum
-std::vector<double> block_bound(const QsaPoolArgs& args, int64_t block) {
-  const int64_t width = args.raw.extent(1), ratio = args.tail.extent(0), half = args.rope->rotary_dims() / 2;
-  std::vector<double> mean, off, key, limit;
-  double squares = 0, off_squares = 0;
-  for (int64_t i = 0; i < width; ++i) {
-    double sum = 0, magnitude = 0;
-    for (int64_t p = block * ratio; p < (block + 1) * ratio; ++p) {
-      const double value = p < args.first ? args.tail.row<float>(p % ratio)[i] : args.raw.row<float>(p - args.first)[i];
-      sum += value;
-      magnitude += std::fabs(value);
-    }
-    mean.push_back(sum / static_cast<double>(ratio));
-    off.push_back(gamma(static_cast<double>(ratio)) * magnitude / static_cast<double>(ratio));
-    squares += mean.back() * mean.back() / static_cast<double>(width);
-    off_squares += off.back() * off.back() / static_cast<double>(width);
-  }
-  const double root = std::sqrt(squares + double{args.eps}), r = std::sqrt(off_squares);
-  const double roundings = gamma((dot_roundings(width) + 2) / 2 + 4);
-  for (size_t i = 0; i < mean.size(); ++i) {
-    const double w = std::fabs(double{args.weight.f32()[i]});
-    key.push_back(std::fabs(mean[i]) / root * w);
-    const double moved = w * (off[i] + std::fabs(mean[i]) * r / root) / (root - r);
-    limit.push_back(moved + roundings * (key.back() + moved));
-  }
-  for (int64_t j = 0; j < half; ++j) {
-    const bool split = args.rope->pairs == RopePairs::HalfSplit;
-    const auto first = static_cast<size_t>(split ? j : 2 * j);
-    const auto second = static_cast<size_t>(split ? j + half : 2 * j + 1);
-    const float angle = static_cast<float>(block * ratio) * args.rope->frequency[static_cast<size_t>(j)];
-    const double m = args.rope->magnitude;
-    const double c = m * std::fabs(std::cos(double{angle})), s = m * std::fabs(std::sin(double{angle}));
-    const double a = key[first] + limit[first], b = key[second] + limit[second];
-    const double da = limit[first], db = limit[second];
-    limit[first] = c * da + s * db + gamma(4) * (a * c + b * s) + 1e-14;
-    limit[second] = s * da + c * db + gamma(4) * (a * s + b * c) + 1e-14;
-  }
-  return limit;
-}
-
 // Runs one call and checks every block it completes, and that no other row of `pooled` changes.
 void pool_and_check(Queue& queue, const Sequence& sequence, int64_t first, int64_t rows) {
   const QsaPoolArgs args = sequence.args(first, rows);
   const int64_t width = args.raw.extent(1), ratio = args.tail.extent(0);
   const int64_t begin = first / ratio, end = (first + rows) / ratio;
-  std::vector<double> expected(static_cast<size_t>((end - begin) * width)), bound;
+  std::vector<double> expected(static_cast<size_t>((end - begin) * width)), bound(expected.size());
   qsa_pool_oracle(args, expected.data());
-  for (int64_t block = begin; block < end; ++block)
-    for (double limit : block_bound(args, block)) bound.push_back(limit);
+  qsa_pool_bound(args, bound.data());
   const Owned before = clone(args.pooled);
   qsa_pool(queue, args);
   for (int64_t block = 0; block < args.pooled.extent(0); ++block)
@@ -180,6 +136,32 @@ TEST(QsaPool, ABlockTurnsWithItsFirstPosition) {
     const double limit = gamma(3) * (std::fabs(x) + std::fabs(y));
     EXPECT_NEAR(sequence.pooled.f({block, 0}), x * std::cos(angle) - y * std::sin(angle), limit);
     EXPECT_NEAR(sequence.pooled.f({block, 1}), x * std::sin(angle) + y * std::cos(angle), limit);
+  }
+}
+
+// bf16 and f16 keys are the f32 keys, rounded once.
+TEST(QsaPool, NarrowKeysAreTheRoundedF32Keys) {
+  Random random(7);
+  TestQueue queue;
+  const RopeFrequencies rope = rope_of(64);
+  const Sequence sequence(100, 4, 128, rope, random);
+  sequence.weight.f({3}) = 1e-7f;  // subnormal in f16
+  sequence.weight.f({4}) = 1e6f;   // infinite in f16
+  qsa_pool(queue, sequence.args(0, 100));
+  for (DType type : {DType::BF16, DType::F16}) {
+    const Owned narrow(type, {26, 128}, {3}), tail(DType::F32, {4, 128});
+    QsaPoolArgs args = sequence.args(0, 100);
+    args.pooled = narrow;
+    args.tail = tail;
+    qsa_pool(queue, args);
+    for (int64_t block = 0; block < 25; ++block)
+      for (int64_t i = 0; i < 128; ++i) {
+        const float key = sequence.pooled.f({block, i});
+        ASSERT_EQ(narrow.t().row<uint16_t>(block)[i], type == DType::BF16 ? f32_to_bf16(key) : f32_to_f16(key));
+      }
+    EXPECT_TRUE(narrow.gaps_intact());
+    const uint32_t open = narrow.t().row<uint16_t>(25)[0];  // block 25 is not complete
+    EXPECT_TRUE(open == (kCanary & 0xffff) || open == kCanary >> 16);
   }
 }
 

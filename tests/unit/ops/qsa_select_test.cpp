@@ -27,7 +27,8 @@ struct Problem {
             .budget = budget,
             .semantics = semantics,
             .ids = ids,
-            .counts = counts};
+            .counts = counts,
+            .thresholds = {}};
   }
   void set_scores(const std::function<float(int64_t, int64_t)>& score) const {
     for (int64_t t = 0; t < rows(); ++t)
@@ -195,6 +196,34 @@ TEST(QsaSelect, ARowIsTheSameAloneRepeatedAndForAnyThreadCount) {
   }
 }
 
+// Every guess gives the same result, and leaves the key of the last selected block.
+TEST(QsaSelect, AGuessNeverChangesTheResult) {
+  Random random(5);
+  TestQueue queue;
+  std::vector<uint32_t> guesses{0,          1,          0x007ffffe, 0x007fffff, 0x7fffffff,
+                                0x80000000, 0x80000001, 0xff800000, 0xffffffff};
+  for (int i = 0; i < 20; ++i) guesses.push_back(static_cast<uint32_t>(random.next()));
+  for (QsaSemantics semantics : kSemantics)
+    for (const auto& score : score_kinds(random)) {
+      const Problem problem({70, 20002, 40001, 39}, 4, 40, semantics);
+      problem.set_scores(score);
+      expect_selection(queue, problem);
+      const std::vector<int32_t> ids = packed<int32_t>(problem.ids);
+      std::vector<int32_t> expected(4), unused_ids(ids.size()), unused_counts(4);
+      qsa_select_oracle(problem.args(), unused_ids.data(), unused_counts.data(), expected.data());
+      guesses.push_back(static_cast<uint32_t>(expected[1]));
+      for (uint32_t guess : guesses) {
+        const Owned thresholds = owned_i32(std::vector<int32_t>(4, static_cast<int32_t>(guess)));
+        QsaSelectArgs args = problem.args();
+        args.thresholds = thresholds;
+        qsa_select(queue, args);
+        ASSERT_EQ(packed<int32_t>(problem.ids), ids) << guess;
+        expected[3] = static_cast<int32_t>(guess);  // 39 cells are all taken
+        ASSERT_EQ(packed<int32_t>(thresholds), expected) << guess;
+      }
+    }
+}
+
 TEST(QsaSelect, OrderKeys) {
   const std::vector<float> rising{-INFINITY, -3e38f, -1, -0x1p-149f, 0, 0x1p-149f, 1, 3e38f, INFINITY};
   for (size_t i = 0; i + 1 < rising.size(); ++i) EXPECT_LT(qsa_order_key(rising[i]), qsa_order_key(rising[i + 1]));
@@ -224,6 +253,7 @@ TEST(QsaSelect, WrongArgumentsAreNamed) {
   EXPECT_TRUE(refused("ids", [&](QsaSelectArgs& args) { args.ids = floats; }));
   EXPECT_TRUE(refused("ids", [&](QsaSelectArgs& args) { args.ids = tall; }));
   EXPECT_TRUE(refused("counts", [&](QsaSelectArgs& args) { args.counts = one; }));
+  EXPECT_TRUE(refused("thresholds", [&](QsaSelectArgs& args) { args.thresholds = one; }));
   EXPECT_TRUE(refused("budget", [&](QsaSelectArgs& args) { args.budget = 0; }));
   EXPECT_TRUE(refused("budget", [&](QsaSelectArgs& args) { args.budget = -8; }));
   EXPECT_TRUE(refused("budget", [&](QsaSelectArgs& args) { args.budget = 10; }));

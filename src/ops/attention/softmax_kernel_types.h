@@ -1,0 +1,54 @@
+// Plain structs between the walk over rows and splits (softmax.cpp) and the kernels that are compiled once per
+// instruction set.
+#pragma once
+
+#include <cstdint>
+
+namespace strata {
+
+inline constexpr int64_t kSplit = 256;  // cells; the results' bits depend on it
+
+enum class KvType { F32, F16, BF16 };
+
+// Where the first of some kv heads has cell 0, and the ways to the next cell and to the next head.
+struct KvCells {
+  const char* data;
+  int64_t stride, head_stride;  // bytes
+  KvType type;
+};
+
+// One split of some kv heads, for the queries that share each of them.
+struct SoftmaxSplit {
+  KvCells k, v;
+  const int32_t* ids;  // the cells of this split; null: first, first + 1, ...
+  int64_t first;
+  int64_t kv_heads, queries;  // queries of each kv head
+  int64_t dim, width;         // width: dim rounded up to 16
+  const float* q;             // [kv_heads, queries, width], zeros behind dim
+  const int32_t* counts;      // [queries]: how many cells of the split a query sees, 0 .. kSplit
+  float scale;
+  float* scores;  // scratch [kv_heads, queries, kSplit]
+  float* rows;    // scratch [kSoftmaxBlock, width]
+  float* m;       // [kv_heads, queries]: the largest score, -infinity when nothing has a weight
+  float* l;       // [kv_heads, queries]: sum of e^(s - m)
+  float* a;       // [kv_heads, queries, width]: sum of e^(s - m) v
+};
+inline constexpr int64_t kSoftmaxBlock = 16;  // cells whose keys or values are in work at a time
+
+// The sums of one query over the splits so far.
+struct SoftmaxState {
+  float m, l;
+  float* a;  // [width]
+};
+
+struct SoftmaxKernel {
+  void (*split)(const SoftmaxSplit&);
+  // Takes one split more into the state.
+  void (*merge)(SoftmaxState& state, float m, float l, const float* a, int64_t width);
+  // out[0..dim) = a / l; zeros when no cell had a weight.
+  void (*finish)(const SoftmaxState& state, float* out, int64_t dim);
+};
+
+extern const SoftmaxKernel kSoftmaxPortable, kSoftmaxAvx2, kSoftmaxAvx512;
+
+}  // namespace strata

@@ -1,0 +1,7 @@
+#include "ops/attention/softmax_kernel.h"
+
+namespace strata {
+
+constinit const SoftmaxKernel kSoftmaxPortable{attend_split, merge_split, finish_row};
+
+}  // namespace strata

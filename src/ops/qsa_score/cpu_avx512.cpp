@@ -1,0 +1,7 @@
+#include "ops/qsa_score/kernel.h"
+
+namespace strata {
+
+constinit const QsaScoreKernels kQsaScoreAvx512 = Kernels<QsaLayout::Dims>::table();
+
+}  // namespace strata
