@@ -140,7 +140,7 @@ std::vector<BenchResult> run_bench(const std::string& op, const std::vector<ArmI
 }
 
 int copies_past_caches(double bytes) {
-  constexpr double kCaches = 64.0 * (1 << 20);  // twice a large last-level cache of one core complex
+  constexpr double kCaches = 192.0 * (1 << 20);  // what the bandwidth ceilings are measured on
   return static_cast<int>(std::clamp(std::ceil(kCaches / std::max(bytes, 1.0)), 1.0, 16384.0));
 }
 

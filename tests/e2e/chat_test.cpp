@@ -67,7 +67,10 @@ TEST(Chat, ControlTokensOfTheUserStayText) {
 
 class Terminal {
  public:
-  explicit Terminal(const std::string& command) : socket_("strata-" + std::to_string(::getpid())) {
+  // A server of its own for each test: the last one may still be about to end.
+  explicit Terminal(const std::string& command)
+      : socket_("strata-" + std::to_string(::getpid()) +
+                ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
     tmux({"new-session", "-d", "-x", "100", "-y", "30", command});
   }
   ~Terminal() { tmux({"kill-server"}); }

@@ -29,9 +29,11 @@ class RowSelector {
  public:
   RowSelector(const QsaSelectArgs& args, const QsaSelectKernels& kernels)
       : args_(args), kernels_(kernels), ratio_(args.ratio), budget_(args.budget / args.ratio) {
-    kept_capacity_ = std::max(4 * budget_, kMaxSample);
+    // Scratch is for rows with more blocks than the budget; there are none when the scores are no wider.
+    const int64_t most = std::min(budget_, args.scores.extent(1));
+    kept_capacity_ = std::max(4 * most, kMaxSample);
     blocks_ = std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(kept_capacity_ + kSlack));
-    chosen_ = std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(budget_ + 1 + kSlack));
+    chosen_ = std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(most + 1 + kSlack));
     reserve_keys(kept_capacity_);
   }
 
