@@ -36,8 +36,9 @@ char* PagedRows::writable_row(int64_t index) {
 }
 
 Tensor PagedRows::shape() const {
+  static char nothing;  // a tensor without rows is not an absent one
   Tensor view;
-  view.data = const_cast<void*>(table_.empty() ? nullptr : table_.front());
+  view.data = table_.empty() ? &nothing : const_cast<void*>(table_.front());
   view.dtype = dtype_;
   view.rank = static_cast<int>(row_.size()) + 1;
   auto stride = static_cast<int64_t>(info(dtype_).block_bytes);

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "gguf/quant.h"
 #include "model/model.h"
-#include "model/state.h"
+#include "model/sequence.h"
 #include "runtime/vocabulary.h"
 #include "text/chat.h"
 

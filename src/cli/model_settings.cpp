@@ -212,7 +212,7 @@ EngineOptions engine_options(const Settings& settings, Profiler* profiler) {
   options.rope.attention_factor = settings.get_real("yarn_attn_factor");
   options.forward.qsa =
       settings.get_text("qsa.select") == "fixed-width" ? QsaSemantics::FixedWidth : QsaSemantics::Blocks;
-  options.state.index_keys = settings.get_text("qsa.keys") == "f32" ? DType::F32 : DType::BF16;
+  options.caches.index_keys = settings.get_text("qsa.keys") == "f32" ? DType::F32 : DType::BF16;
   options.forward.mtp_hidden_norm =
       settings.get_text("mtp.hidden_norm") == "joint" ? MtpHiddenNorm::Joint : MtpHiddenNorm::PerStream;
   options.cpu = allowed_cpu(settings);

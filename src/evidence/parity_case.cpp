@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace strata {
 namespace {
@@ -28,6 +29,29 @@ Tensor CaseMemory::tensor(DType dtype, const std::vector<int64_t>& extents, cons
   tensor.data = start + kGuard;
   blocks_.push_back({std::move(buffer), tensor});
   return tensor;
+}
+
+RowPages CaseMemory::paged(const Tensor& tensor, int64_t rows, Random& random) {
+  const int64_t pages = (tensor.extent(0) + rows - 1) / rows, stride = tensor.stride(0);
+  if (pages == 0) return {};
+  auto row_bytes = static_cast<int64_t>(bytes_of(tensor.dtype, tensor.extent(tensor.rank - 1)));
+  for (int axis = 1; axis + 1 < tensor.rank; ++axis) row_bytes += (tensor.extent(axis) - 1) * tensor.stride(axis);
+  std::vector<int64_t> place(static_cast<size_t>(pages));
+  for (int64_t i = 0; i < pages; ++i) place[static_cast<size_t>(i)] = i;
+  for (int64_t i = pages; i-- > 1;)
+    std::swap(place[static_cast<size_t>(i)], place[static_cast<size_t>(random.below(i + 1))]);
+  Buffer memory(static_cast<size_t>(pages * rows * stride));
+  std::memset(memory.data(), 0xff, memory.bytes());  // NaN in every float format
+  std::vector<const void*> table;
+  for (int64_t page = 0; page < pages; ++page) {
+    char* start = static_cast<char*>(memory.data()) + place[static_cast<size_t>(page)] * rows * stride;
+    for (int64_t i = page * rows; i < std::min((page + 1) * rows, tensor.extent(0)); ++i)
+      std::memcpy(start + i % rows * stride, tensor.row<const char>(i), static_cast<size_t>(row_bytes));
+    table.push_back(start);
+  }
+  page_memory_.push_back(std::move(memory));
+  page_tables_.push_back(std::move(table));
+  return {page_tables_.back().data(), rows};
 }
 
 bool CaseMemory::guards_intact() const {

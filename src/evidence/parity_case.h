@@ -22,6 +22,8 @@ class CaseMemory {
   Tensor f32(const std::vector<int64_t>& extents, Random& random, float low = -1, float high = 1,
              const std::vector<int64_t>& pads = {});
   Tensor i32(const std::vector<int32_t>& values);
+  // A copy of the tensor in pages of `rows` of its outermost indices, at shuffled places.
+  RowPages paged(const Tensor& tensor, int64_t rows, Random& random);
   bool guards_intact() const;
 
  private:
@@ -30,6 +32,8 @@ class CaseMemory {
     Tensor tensor;
   };
   std::vector<Block> blocks_;
+  std::vector<Buffer> page_memory_;
+  std::vector<std::vector<const void*>> page_tables_;
 };
 
 // Calls visit(start of row) for each row along the last axis, in row-major order.

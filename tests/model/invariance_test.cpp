@@ -15,7 +15,7 @@ void same_bits(const std::string& path, int64_t tokens) {
     for (int64_t step : {tokens, int64_t{1}, int64_t{7}, int64_t{64}}) {
       if (threads != 1 && step != tokens && step != 7) continue;
       ModelRun model(path, threads);
-      model.types = {};
+      model.types.index_keys = DType::BF16;
       std::vector<int32_t> ids;
       Random choice(11);
       for (int64_t i = 0; i < tokens; ++i) ids.push_back(static_cast<int32_t>(choice.below(model.vocabulary())));
@@ -45,7 +45,7 @@ TEST(SameBits, TheTypeOfIndexKeysChangesPrunedRowsOnly) {
   Random choice(12);
   for (int64_t i = 0; i < 400; ++i) ids.push_back(static_cast<int32_t>(choice.below(model.vocabulary())));
   const std::vector<float> f32 = model.run(ids);
-  model.types = {};
+  model.types.index_keys = DType::BF16;
   const std::vector<float> bf16 = model.run(ids);
   const auto within = static_cast<ptrdiff_t>(256 * model.vocabulary());
   EXPECT_TRUE(std::equal(f32.begin(), f32.begin() + within, bf16.begin()));

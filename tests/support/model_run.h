@@ -52,6 +52,8 @@ class ModelRun {
         queue_(threads, log_),
         forward_(model_, queue_, options) {}
 
+  CacheOptions types = exact_caches();  // of the sequences that run() and greedy() make
+
   const ModelSpec& spec() const { return model_.spec(); }
   const Model& model() const { return model_; }
   Forward& forward() { return forward_; }
@@ -74,13 +76,13 @@ class ModelRun {
   }
 
   std::vector<float> run(std::span<const int32_t> tokens, int64_t step = 1 << 20) {
-    Sequence state(spec(), static_cast<int64_t>(tokens.size()), exact_caches());
+    Sequence state(spec(), static_cast<int64_t>(tokens.size()), types);
     return run(tokens, state, step);
   }
 
   // Greedy continuation, ties to the lower id, no end of text. logits: of the step each id was taken from.
   std::vector<int32_t> greedy(std::span<const int32_t> prompt, int count, std::vector<float>* logits = nullptr) {
-    Sequence state(spec(), static_cast<int64_t>(prompt.size()) + count, exact_caches());
+    Sequence state(spec(), static_cast<int64_t>(prompt.size()) + count, types);
     std::vector<float> all = run(prompt, state);
     std::vector<float> last(all.end() - vocabulary(), all.end());
     std::vector<int32_t> ids;

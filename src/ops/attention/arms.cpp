@@ -20,7 +20,7 @@ constexpr Arm<AttentionArgs> kArms[] = {
 }  // namespace
 
 CellAttention cells_of(const AttentionArgs& args) {
-  return {args.q, args.k, args.v, args.n_kv, {}, args.scale, args.out, args.lse};
+  return {args.q, args.k, args.v, args.n_kv, {}, args.scale, args.out, args.lse, args.k_pages, args.v_pages};
 }
 
 void attention(Queue& queue, const AttentionArgs& args) {

@@ -12,8 +12,9 @@ struct AttentionArgs {
   Tensor v;     // f32, f16 or bf16 [cells, kv_heads, dim]
   Tensor n_kv;  // i32 [rows]: row t attends to cells 0 .. n_kv[t] - 1; 0 gives a row of zeros
   float scale = 1;
-  Tensor out;    // f32 [rows, heads, dim]; query head h reads kv head h / (heads / kv_heads)
-  Tensor lse{};  // f32 [rows, heads], optional: natural log of the sum of exp of the scores
+  Tensor out;                     // f32 [rows, heads, dim]; query head h reads kv head h / (heads / kv_heads)
+  Tensor lse{};                   // f32 [rows, heads], optional: natural log of the sum of exp of the scores
+  RowPages k_pages{}, v_pages{};  // of the cells, when k and v are not one array; pages of a power of two of cells
 };
 
 void attention(Queue& queue, const AttentionArgs& args);

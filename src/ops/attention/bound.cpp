@@ -117,7 +117,7 @@ class RowBound {
 }  // namespace
 
 void cell_attention_bound(const CellAttention& args, double* out, double* lse) {
-  CellReader keys(args.k), values(args.v);
+  CellReader keys(args.k, args.k_pages), values(args.v, args.v_pages);
   RowBound bound(args, keys, values);
   for (int64_t t = 0; t < args.rows(); ++t)
     for (int64_t h = 0; h < args.heads(); ++h) {

@@ -13,7 +13,7 @@ namespace strata {
 void cell_attention_oracle(const CellAttention& args, double* out, double* lse) {
   const int64_t rows = args.rows(), heads = args.heads(), dim = args.dim();
   constexpr double kNothing = -std::numeric_limits<double>::infinity();
-  CellReader keys(args.k), values(args.v);
+  CellReader keys(args.k, args.k_pages), values(args.v, args.v_pages);
   for (int64_t t = 0; t < rows; ++t)
     for (int64_t h = 0; h < heads; ++h, out += dim) {
       const int64_t cells = args.count(t), kv_head = h / args.group();

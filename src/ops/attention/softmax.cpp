@@ -3,6 +3,7 @@
 #include "ops/attention/softmax.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -99,9 +100,16 @@ class Walk {
   int64_t head_of(int64_t kv_head, int64_t member) const {
     return fault(Fault::WrongHeadMapping) ? member * args_.kv_heads() + kv_head : kv_head * group_ + member;
   }
-  KvCells cells_from(const Tensor& tensor, int64_t kv_head) const {
-    return {static_cast<const char*>(tensor.data) + kv_head * tensor.stride(1), tensor.stride(0), tensor.stride(1),
-            kv_type(tensor.dtype)};
+  static KvCells cells_from(const Tensor& tensor, const RowPages& pages, int64_t kv_head) {
+    const int64_t offset = kv_head * tensor.stride(1);
+    return {.data = static_cast<const char*>(tensor.data) + (pages.page == nullptr ? offset : 0),
+            .stride = tensor.stride(0),
+            .head_stride = tensor.stride(1),
+            .type = kv_type(tensor.dtype),
+            .pages = pages.page,
+            .offset = offset,
+            .page_shift = pages.page == nullptr ? 0 : std::countr_zero(static_cast<uint64_t>(pages.rows)),
+            .page_mask = pages.rows - 1};
   }
 
   // The partial result of one query of a unit: a slot holds a [kv_heads, queries, width], then m and l.
@@ -130,8 +138,8 @@ class Walk {
       }
     }
     const Partial result = partial(unit - round_begin, tile, kv_head, 0);
-    kernel_.split({.k = cells_from(args_.k, kv_head),
-                   .v = cells_from(args_.v, kv_head),
+    kernel_.split({.k = cells_from(args_.k, args_.k_pages, kv_head),
+                   .v = cells_from(args_.v, args_.v_pages, kv_head),
                    .ids = args_.ids.empty() ? nullptr : args_.ids.row<const int32_t>(tile.first_row) + first,
                    .first = first,
                    .kv_heads = kv_heads,
@@ -212,6 +220,9 @@ void check_cell_attention(const char* op, const CellAttention& args) {
       argument_error(op, std::string(name) + " is " + describe(*tensor) + ", needs f32, f16 or bf16");
     check_tensor(op, name, *tensor, tensor->dtype, {cells, kv_heads, dim});  // the last axis
   }
+  for (const RowPages* pages : {&args.k_pages, &args.v_pages})
+    if (pages->page != nullptr && (pages->rows < 1 || !std::has_single_bit(static_cast<uint64_t>(pages->rows))))
+      argument_error(op, "pages of " + std::to_string(pages->rows) + " cells: a power of two is needed");
   check_tensor(op, "out", args.out, DType::F32, {rows, heads, dim});
   if (!args.lse.empty()) check_tensor(op, "lse", args.lse, DType::F32, {rows, heads});
   if (dim < 1) argument_error(op, "q has heads of size 0");

@@ -16,6 +16,7 @@ struct CellAttention {
   Tensor ids;     // i32 [rows, width], the cells of each row; empty: 0, 1, 2, ...
   float scale = 1;
   Tensor out, lse;
+  RowPages k_pages, v_pages;
 
   int64_t rows() const { return q.extent(0); }
   int64_t heads() const { return q.extent(1); }

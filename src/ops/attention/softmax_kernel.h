@@ -44,7 +44,10 @@ STRATA_SIMD void expand(const char* source, int64_t dim, float* out) {
 }
 
 STRATA_SIMD const char* cell_at(const SoftmaxSplit& s, const KvCells& cells, int64_t n) {
-  return cells.data + (s.ids != nullptr ? s.ids[n] : s.first + n) * cells.stride;
+  const int64_t cell = s.ids != nullptr ? s.ids[n] : s.first + n;
+  if (cells.pages == nullptr) return cells.data + cell * cells.stride;
+  return static_cast<const char*>(cells.pages[cell >> cells.page_shift]) + (cell & cells.page_mask) * cells.stride +
+         cells.offset;
 }
 
 // The cache lines of the block that comes next. They are asked for a few at a time between multiply-adds, so that

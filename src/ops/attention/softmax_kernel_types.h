@@ -10,11 +10,16 @@ inline constexpr int64_t kSplit = 256;  // cells; the results' bits depend on it
 
 enum class KvType { F32, F16, BF16 };
 
-// Where the first of some kv heads has cell 0, and the ways to the next cell and to the next head.
+// Where the first of some kv heads has cell 0, and the ways to the next cell and to the next head. With pages, cell c
+// is at pages[c >> page_shift] + (c & page_mask) · stride + offset, and data is not used.
 struct KvCells {
   const char* data;
   int64_t stride, head_stride;  // bytes
   KvType type;
+  const void* const* pages;  // null: one array
+  int64_t offset;            // bytes to the first of the kv heads
+  int page_shift;
+  int64_t page_mask;
 };
 
 // One split of some kv heads, for the queries that share each of them.

@@ -43,7 +43,7 @@ void pool_block(const QsaPoolArgs& args, int64_t block, Scratch& scratch) {
   rotate_head(key, scratch.angles.data(), scratch.angles.data() + half, half, args.rope->pairs);
   if (fault(Fault::DropLane))
     for (int64_t i = 5; i < d; i += 16) key[i] = 0;
-  store_key(args.pooled, block, scratch.key);
+  store_key(args.pooled, block - args.first_block, scratch.key);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct QsaPoolArgs {
   // f32, bf16 or f16 [blocks, d]: row b is written when position b·ratio + ratio - 1 is among the rows, no other. The
   // key is computed in f32 and rounded once, to nearest even.
   Tensor pooled;
+  int64_t first_block = 0;  // the block of row 0 of pooled
 };
 
 void qsa_pool(Queue& queue, const QsaPoolArgs& args);

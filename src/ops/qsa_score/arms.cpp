@@ -48,6 +48,8 @@ void qsa_score(Queue& queue, const QsaScoreArgs& args) {
   check_tensor("qsa_score", "scores", args.scores, DType::F32, {rows, -1});
   if (args.ratio < 1) argument_error("qsa_score", "the ratio must be at least 1");
   if (args.q.extent(1) < 1 || d < 1) argument_error("qsa_score", "q " + describe(args.q) + " has no heads or no dims");
+  if (args.pages.page != nullptr && (args.pages.rows < 1 || args.pages.rows % 64 != 0))
+    argument_error("qsa_score", "pages of " + std::to_string(args.pages.rows) + " blocks: a multiple of 64 is needed");
   const int64_t limit = std::min(args.pooled.extent(0), args.scores.extent(1) - (args.dead.empty() ? 0 : 1));
   for (int64_t t = 0; t < rows; ++t)
     if (const int64_t cells = args.n_kv.as<int32_t>()[t]; cells < 0 || cells / args.ratio > limit)

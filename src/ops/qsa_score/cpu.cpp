@@ -40,7 +40,7 @@ void qsa_score_portable(Queue& queue, const QsaScoreArgs& args) {
       for (int64_t tile = begin; tile < end; tile += kTile) {
         const int64_t tile_end = std::min(tile + kTile, end);
         if (fault(Fault::SkipTail) && tile_end < tile + kTile) break;
-        for (int64_t b = tile; b < tile_end; ++b) load_key(args, args.pooled.row<const void>(b), keys + (b - tile) * d);
+        for (int64_t b = tile; b < tile_end; ++b) load_key(args, args.pages.at(args.pooled, b), keys + (b - tile) * d);
         if (fault(Fault::DropLane))
           for (int64_t i = 5; i < kTile * d; i += 16) keys[i] = 0;
         for (int64_t t = 0; t < count; ++t)

@@ -67,7 +67,7 @@ void score_with(Queue& queue, const QsaScoreArgs& args, const QsaScoreKernels& k
     queue.pool().run(blocks, grain, [&](int64_t begin, int64_t end, int share) {
       float* tile = tiles.data() + share * kQsaTile * steps;
       for (int64_t b = begin; b < end; b += kQsaTile) {
-        kernels.pack(args.pooled.row<const void>(b), args.pooled.stride(0), std::min(kQsaTile, end - b), d,
+        kernels.pack(args.pages.at(args.pooled, b), args.pooled.stride(0), std::min(kQsaTile, end - b), d,
                      form_of(args.pooled.dtype), tile);
         for (int64_t t = 0; t < count; ++t) {
           const int64_t last = std::min<int64_t>({b + kQsaTile, end, n_kv[first + t] / args.ratio});

@@ -13,7 +13,7 @@ void qsa_score_dead_rows(const QsaScoreArgs& args) {
     const int64_t cells = args.n_kv.as<int32_t>()[t], blocks = cells / args.ratio;
     const bool wrong_key = fault(Fault::PooledInsteadOfDead) && blocks < args.pooled.extent(0);
     load_query(args, t, operands.query.data());
-    load_key(args, wrong_key ? args.pooled.row<const void>(blocks) : args.dead.data, operands.key.data());
+    load_key(args, wrong_key ? args.pages.at(args.pooled, blocks) : args.dead.data, operands.key.data());
     float score = 0;
     for (int64_t h = 0; h < args.q.extent(1); ++h) {
       const float product = dot_f32(operands.query.data() + h * d, operands.key.data(), d);

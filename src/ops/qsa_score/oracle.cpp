@@ -22,7 +22,7 @@ void qsa_score_oracle(const QsaScoreArgs& args, double* out) {
     const int64_t cells = args.n_kv.as<int32_t>()[t], blocks = cells / args.ratio;
     load_query(args, t, operands.query.data());
     for (int64_t b = 0; b < blocks; ++b) {
-      load_key(args, args.pooled.row<const void>(b), operands.key.data());
+      load_key(args, args.pages.at(args.pooled, b), operands.key.data());
       out[b] = exact_score(operands);
     }
     if (args.dead.empty()) continue;

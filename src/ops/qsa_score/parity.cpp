@@ -132,6 +132,14 @@ ParityCase random_case(const Shape& s, uint64_t seed) {
   Random random(seed);
   Builder build(label(s), qsa_score, qsa_score_arms());
   fill(build, s, random);
+  const QsaScoreArgs& args = build.args();
+  if (args.pooled.extent(0) <= 10000)
+    build.variant("blocks in pages", [pages = build.memory().paged(args.pooled, 64, random), &args](Queue& queue) {
+      QsaScoreArgs paged = args;
+      paged.pooled.data = const_cast<void*>(pages.page[0]);
+      paged.pages = pages;
+      qsa_score(queue, paged);
+    });
   expect(build);
   return build.build();
 }

@@ -13,6 +13,7 @@ struct QsaScoreArgs {
   Tensor n_kv;    // i32 [rows]: visible cells
   int ratio = 4;  // cells of a block
   Tensor scores;  // f32 [rows, width]: entries b < n_kv[t] / ratio are written, the next one with a dead key, no others
+  RowPages pages{};  // of the blocks, when pooled is not one array; pages of a multiple of 64 blocks
 };
 
 void qsa_score(Queue& queue, const QsaScoreArgs& args);

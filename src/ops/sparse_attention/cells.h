@@ -7,7 +7,7 @@
 namespace strata {
 
 inline CellAttention cells_of(const SparseAttentionArgs& args) {
-  return {args.q, args.k, args.v, args.counts, args.ids, args.scale, args.out, args.lse};
+  return {args.q, args.k, args.v, args.counts, args.ids, args.scale, args.out, args.lse, args.k_pages, args.v_pages};
 }
 
 }  // namespace strata

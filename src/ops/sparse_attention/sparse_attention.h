@@ -15,6 +15,7 @@ struct SparseAttentionArgs {
   float scale = 1;
   Tensor out;    // f32 [rows, heads, dim]
   Tensor lse{};  // f32 [rows, heads], optional: natural log of the sum of exp of the scores
+  RowPages k_pages{}, v_pages{};  // of the cells, when k and v are not one array; pages of a power of two of cells
 };
 
 void sparse_attention(Queue& queue, const SparseAttentionArgs& args);
