@@ -75,12 +75,20 @@ constexpr std::array kModel{
         .choices = "blocks|fixed-width",
         .group = "Model",
         .help = "block selection: whole blocks and the tail, or a fixed width for comparison with other engines"},
-    SettingSpec{.name = "qsa.keys",
+    SettingSpec{
+        .name = "qsa.keys",
+        .type = SettingType::Choice,
+        .default_text = "bf16",
+        .choices = "bf16|f32",
+        .group = "Model",
+        .help = "block selection: how index keys are stored; f32 takes twice the memory, as reference code does"},
+    SettingSpec{.name = "gdn.form",
                 .type = SettingType::Choice,
-                .default_text = "bf16",
-                .choices = "bf16|f32",
+                .default_text = "serial",
+                .choices = "serial|anchored",
                 .group = "Model",
-                .help = "block selection: how index keys are stored; f32 takes twice the memory, as reference code does"},
+                .help = "delta nets row by row, or in chunks from every 64th position; bits differ between the two; "
+                        "anchored takes up to two thirds more memory for states and about a fifth more time"},
     SettingSpec{.name = "mtp.hidden_norm",
                 .type = SettingType::Choice,
                 .default_text = "joint",
@@ -213,6 +221,7 @@ EngineOptions engine_options(const Settings& settings, Profiler* profiler) {
   options.forward.qsa =
       settings.get_text("qsa.select") == "fixed-width" ? QsaSemantics::FixedWidth : QsaSemantics::Blocks;
   options.caches.index_keys = settings.get_text("qsa.keys") == "f32" ? DType::F32 : DType::BF16;
+  options.caches.anchored = settings.get_text("gdn.form") == "anchored";
   options.forward.mtp_hidden_norm =
       settings.get_text("mtp.hidden_norm") == "joint" ? MtpHiddenNorm::Joint : MtpHiddenNorm::PerStream;
   options.cpu = allowed_cpu(settings);

@@ -1,5 +1,6 @@
 #include "model/sequence.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -19,8 +20,9 @@ Sequence::Sequence(const ModelSpec& spec, int64_t capacity, const CacheOptions& 
       caches.v = PagedRows(pool, options.values, {attention.kv_heads, attention.head_dim});
     } else {
       const DeltaSpec& delta = spec.delta;
-      caches.delta =
-          DeltaState(pool, delta.key_heads, delta.value_heads, delta.dk, delta.dv, options.anchored ? kDeltaChunk : 1);
+      const DeltaState::Shape shape{delta.key_heads, delta.value_heads, delta.dk, delta.dv};
+      caches.delta = options.anchored ? DeltaState::anchored(pool, shape, kDeltaChunk)
+                                      : DeltaState::serial(pool, shape, options.window);
       caches.conv = HistoryRows(pool, DType::F32, delta.conv_width - 1, options.window, delta.channels());
     }
     if (layer.indexer.ratio > 0) {
@@ -66,17 +68,24 @@ void Sequence::check_lengths() const {
   });
 }
 
-void Sequence::prepare(int64_t rows) {
+namespace {
+
+void prepare_cache(DeltaState& cache, int64_t rows, int64_t certain) { cache.prepare(rows, certain); }
+void prepare_cache(auto& cache, int64_t rows, int64_t) { cache.prepare(rows); }
+
+}  // namespace
+
+void Sequence::prepare(int64_t rows, int64_t certain) {
   check_lengths();
   each_cache(*this, [&](auto& cache, bool trunk, int64_t length, int64_t ratio) {
-    if (trunk) cache.prepare((length + rows) / ratio - length / ratio);
+    if (trunk) prepare_cache(cache, (length + rows) / ratio - length / ratio, certain);
   });
 }
 
 void Sequence::prepare_mtp(int64_t rows) {
   check_lengths();
   each_cache(*this, [&](auto& cache, bool trunk, int64_t length, int64_t ratio) {
-    if (!trunk) cache.prepare((length + rows) / ratio - length / ratio);
+    if (!trunk) prepare_cache(cache, (length + rows) / ratio - length / ratio, rows);
   });
 }
 
@@ -88,6 +97,11 @@ void Sequence::advance(int64_t rows) {
 void Sequence::advance_mtp(int64_t rows) {
   mtp_length_ += rows;
   check_lengths();
+}
+
+int64_t Sequence::max_window() const {
+  if (!options_.anchored) return std::max<int64_t>(options_.window, 1);
+  return std::min(std::max<int64_t>(options_.window, 1), std::max<int64_t>(1, kDeltaChunk - 1 - length_ % kDeltaChunk));
 }
 
 void Sequence::truncate(int64_t length) {

@@ -28,7 +28,7 @@ void run(DeltaState& state, int64_t rows) {
   state.advance(rows);
 }
 
-DeltaState make(PagePool& pool) { return DeltaState(pool, 2, 4, 3, 5, kChunk); }
+DeltaState make(PagePool& pool) { return DeltaState::anchored(pool, {2, 4, 3, 5}, kChunk); }
 
 uint64_t hash_after(int64_t rows) {
   PagePool pool;
@@ -87,7 +87,7 @@ TEST(DeltaState, SavedAndLoadedIsTheSame) {
     ArchiveReader cut({bytes.data(), bytes.size() - 1}, "a file");
     EXPECT_THROW(b.load(cut, rows), Error);
     ArchiveReader foreign(bytes, "a file");
-    EXPECT_THROW(DeltaState(pool, 2, 4, 3, 6, kChunk).load(foreign, rows), Error);
+    EXPECT_THROW(DeltaState::anchored(pool, {2, 4, 3, 6}, kChunk).load(foreign, rows), Error);
   }
 }
 
