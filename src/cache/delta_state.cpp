@@ -70,7 +70,9 @@ void DeltaState::advance(int64_t rows) {
   applied_ = length_;
 }
 
-DeltaState::Rows DeltaState::pending_rows() const { return rows(const_cast<void*>(since_.data()), pending()); }
+DeltaState::Rows DeltaState::pending_rows() const {
+  return pending() == 0 ? Rows{} : rows(const_cast<void*>(since_.data()), pending());
+}
 
 Tensor DeltaState::matrix(int64_t stored) {
   return view(stored > 0 ? matrix_.writable() : const_cast<void*>(matrix_.data()), nullptr).state;
@@ -88,11 +90,10 @@ void DeltaState::advance(int64_t rows, const Rows& uncertain) {
 }
 
 void DeltaState::truncate(int64_t length) {
-  const int64_t start = is_anchored() ? length_ / chunk_ * chunk_ : applied_;
-  if (length < start || length > length_)
+  if (length < oldest() || length > length_)
     throw Error(ErrorKind::Argument, "a delta net's state at position " + std::to_string(length_) +
                                          " cannot go back to " + std::to_string(length) + ", only to " +
-                                         std::to_string(start));
+                                         std::to_string(oldest()));
   length_ = length;
   if (is_anchored()) applied_ = length;
 }

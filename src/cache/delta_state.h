@@ -60,8 +60,9 @@ class DeltaState {
   // The matrix has every row so far and the certain ones of `rows`, the last ones are kept.
   void advance(int64_t rows, const Rows& uncertain);
 
-  // Back to an earlier length: serial, at most the pending rows; anchored, inside the open chunk. Error{Argument} for
-  // anything before.
+  // The shortest length that truncate() may give: serial, without the pending rows; anchored, without the open chunk.
+  int64_t oldest() const { return is_anchored() ? length_ / chunk_ * chunk_ : applied_; }
+  // Back to an earlier length. Error{Argument} for anything before oldest().
   void truncate(int64_t length);
   uint64_t bytes() const { return matrix_.bytes() + since_.bytes(); }
   // Of the matrix and the slots in use: functions of the tokens. Error{Argument} when rows are pending.

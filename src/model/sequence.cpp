@@ -99,6 +99,14 @@ void Sequence::advance_mtp(int64_t rows) {
   check_lengths();
 }
 
+void Sequence::check_held(bool trunk, int64_t length) const {
+  each_cache(*this, [&](const auto& cache, bool in_trunk, int64_t, int64_t ratio) {
+    if (in_trunk == trunk && length / ratio < cache.oldest())
+      throw Error(ErrorKind::Argument, "rows before position " + std::to_string(cache.oldest() * ratio) +
+                                           " cannot be taken back any more, so not to " + std::to_string(length));
+  });
+}
+
 int64_t Sequence::max_window() const {
   if (!options_.anchored) return std::max<int64_t>(options_.window, 1);
   return std::min(std::max<int64_t>(options_.window, 1), std::max<int64_t>(1, kDeltaChunk - 1 - length_ % kDeltaChunk));
@@ -108,6 +116,7 @@ void Sequence::truncate(int64_t length) {
   if (length < 0 || length > length_)
     throw Error(ErrorKind::Argument,
                 "a sequence of " + std::to_string(length_) + " positions cannot be cut to " + std::to_string(length));
+  check_held(true, length);
   length_ = length;
   each_cache(*this, [&](auto& cache, bool trunk, int64_t position, int64_t ratio) {
     if (trunk) cache.truncate(position / ratio);
@@ -118,6 +127,7 @@ void Sequence::truncate_mtp(int64_t length) {
   if (length < 0 || length > mtp_length_)
     throw Error(ErrorKind::Argument,
                 "an MTP cache of " + std::to_string(mtp_length_) + " cells cannot be cut to " + std::to_string(length));
+  check_held(false, length);
   mtp_length_ = length;
   each_cache(*this, [&](auto& cache, bool trunk, int64_t position, int64_t ratio) {
     if (!trunk) cache.truncate(position / ratio);

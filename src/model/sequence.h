@@ -51,7 +51,8 @@ class Sequence {
   // How many rows a call may have so that all but the first can be taken back.
   int64_t max_window() const;
   // Takes back rows of the last call: at most `window` of them. With delta nets in the serial form, those that were
-  // not certain; in the anchored form, none before the last multiple of kDeltaChunk.
+  // not certain; in the anchored form, none before the last multiple of kDeltaChunk. Error{Argument}
+  // for others, and nothing has changed.
   void truncate(int64_t length);
   void truncate_mtp(int64_t length);
 
@@ -78,6 +79,7 @@ class Sequence {
   template <class Self, class Visit>
   static void each_cache(Self& self, Visit&& visit);  // visit(cache, in the trunk?, positions, positions of a row)
   void check_lengths() const;
+  void check_held(bool trunk, int64_t length) const;
 
   int trunk_layers_ = 0;
   int index_ratio_ = 1;
