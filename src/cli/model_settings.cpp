@@ -75,12 +75,13 @@ constexpr std::array kModel{
         .choices = "blocks|fixed-width",
         .group = "Model",
         .help = "block selection: whole blocks and the tail, or a fixed width for comparison with other engines"},
-    SettingSpec{.name = "qsa.keys",
-                .type = SettingType::Choice,
-                .default_text = "bf16",
-                .choices = "bf16|f32",
-                .group = "Model",
-                .help = "block selection: how index keys are stored; f32 takes twice the memory, as reference code does"},
+    SettingSpec{
+        .name = "qsa.keys",
+        .type = SettingType::Choice,
+        .default_text = "bf16",
+        .choices = "bf16|f32",
+        .group = "Model",
+        .help = "block selection: how index keys are stored; f32 takes twice the memory, as reference code does"},
     SettingSpec{.name = "mtp.hidden_norm",
                 .type = SettingType::Choice,
                 .default_text = "joint",
@@ -90,6 +91,28 @@ constexpr std::array kModel{
 };
 
 constexpr std::array kSampler{
+    SettingSpec{.name = "draft",
+                .type = SettingType::Choice,
+                .default_text = "none",
+                .choices = "none|lookup|mtp|auto",
+                .group = "Speculation",
+                .help =
+                    "guess tokens and check them together: from the text so far, or by the model's MTP block; changes "
+                    "speed, never the text"},
+    SettingSpec{.name = "draft_max",
+                .type = SettingType::Int,
+                .default_text = "7",
+                .min = 0,
+                .max = 7,
+                .group = "Speculation",
+                .help = "tokens guessed at a time, at most; fewer when they do not hold"},
+    SettingSpec{.name = "repeat_limit",
+                .type = SettingType::Int,
+                .default_text = "0",
+                .min = 0,
+                .max = 1048576,
+                .group = "Sampling",
+                .help = "equal tokens in a row that end the output; 0: no limit"},
     SettingSpec{.name = "temp",
                 .type = SettingType::Real,
                 .default_text = "0",
@@ -221,6 +244,8 @@ EngineOptions engine_options(const Settings& settings, Profiler* profiler) {
   return options;
 }
 
+namespace {
+
 SamplerOptions sampler_options(const Settings& settings) {
   SamplerOptions options;
   options.temperature = settings.get_real("temp");
@@ -234,6 +259,19 @@ SamplerOptions sampler_options(const Settings& settings) {
   const int64_t seed = settings.get_int("seed");
   options.seed = seed >= 0 ? static_cast<uint64_t>(seed) : std::random_device{}();
   return options;
+}
+
+}  // namespace
+
+void set_generation(const Settings& settings, GenerateRequest& request) {
+  const std::string& draft = settings.get_text("draft");
+  request.draft = draft == "lookup" ? DraftKind::Lookup
+                  : draft == "mtp"  ? DraftKind::Mtp
+                  : draft == "auto" ? DraftKind::Auto
+                                    : DraftKind::None;
+  request.draft_max = static_cast<int>(settings.get_int("draft_max"));
+  request.repeat_limit = settings.get_int("repeat_limit");
+  request.sampler = sampler_options(settings);
 }
 
 std::string model_path(const Settings& settings) {

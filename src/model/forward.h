@@ -31,6 +31,7 @@ struct Segment {
   std::span<const int32_t> tokens;
   Tensor logits{};  // f32 [r, V]: of the last r tokens; empty for none
   Tensor tap{};     // f32 [tokens, streams · H]: what an MTP block reads for each token; empty for none
+  int64_t certain = -1;  // the first rows of these, which will never be taken back; -1: all
 };
 
 class Forward {

@@ -1,6 +1,6 @@
 #include "model/sequence.h"
 
-#include <cstring>
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -88,6 +88,11 @@ void Sequence::advance(int64_t rows) {
 void Sequence::advance_mtp(int64_t rows) {
   mtp_length_ += rows;
   check_lengths();
+}
+
+int64_t Sequence::max_window() const {
+  const int64_t open = kDeltaChunk - 1 - length_ % kDeltaChunk;  // rows before the chunk is complete and folds
+  return std::min(options_.window, std::max<int64_t>(open, 1));
 }
 
 void Sequence::truncate(int64_t length) {

@@ -49,6 +49,8 @@ class Sequence {
   int64_t mtp_length() const { return mtp_length_; }  // cells in the MTP blocks' caches
   const CacheOptions& options() const { return options_; }
 
+  // Rows that a call may have so that all but the first can be taken back.
+  int64_t max_window() const;
   // Takes back the last rows: at most `window` of them, and none before the last multiple of kDeltaChunk.
   void truncate(int64_t length);
   void truncate_mtp(int64_t length);
