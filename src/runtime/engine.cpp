@@ -89,15 +89,21 @@ GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCa
 
 void Engine::step(Slot& slot) {
   const bool prompt = slot.in_prompt();
-  ProfileSpan span(queue_.profiler, prompt ? Stage::Prompt : Stage::Decode);
-  const Segment segment = slot.next(options_.micro_batch);
   {
-    std::optional<ProfileSpan> verify;
-    if (slot.drafted() > 0) verify.emplace(queue_.profiler, Stage::Verify, slot.drafted() + 1);
-    forward_.run({&segment, 1});
+    ProfileSpan span(queue_.profiler, prompt ? Stage::Prompt : Stage::Decode);
+    const Segment segment = slot.next(options_.micro_batch);
+    {
+      std::optional<ProfileSpan> verify;
+      if (slot.drafted() > 0) verify.emplace(queue_.profiler, Stage::Verify, slot.drafted() + 1);
+      forward_.run({&segment, 1});
+    }
+    span.add_tokens(prompt ? static_cast<int64_t>(segment.tokens.size()) : 1);
+    slot.consume_prompt();
+    if (!prompt) slot.choose();
   }
-  span.add_tokens(prompt ? static_cast<int64_t>(segment.tokens.size()) : 1);
-  slot.consume();
+  if (!prompt || slot.in_prompt() || slot.done()) return;
+  const ProfileSpan span(queue_.profiler, Stage::Decode);  // the first token comes from the prompt's last logits
+  slot.choose();
 }
 
 }  // namespace strata
