@@ -82,6 +82,13 @@ constexpr std::array kModel{
         .choices = "bf16|f32",
         .group = "Model",
         .help = "block selection: how index keys are stored; f32 takes twice the memory, as reference code does"},
+    SettingSpec{.name = "mem_floor",
+                .type = SettingType::Int,
+                .default_text = "0",
+                .min = 0,
+                .max = 1073741824,
+                .group = "Model",
+                .help = "MiB of memory that stay free: a run that would take more is refused, or ends; 0: off"},
     SettingSpec{.name = "mtp.hidden_norm",
                 .type = SettingType::Choice,
                 .default_text = "joint",
@@ -235,6 +242,7 @@ EngineOptions engine_options(const Settings& settings, Profiler* profiler) {
   options.rope.attention_factor = settings.get_real("yarn_attn_factor");
   options.forward.qsa =
       settings.get_text("qsa.select") == "fixed-width" ? QsaSemantics::FixedWidth : QsaSemantics::Blocks;
+  options.memory_floor = static_cast<uint64_t>(settings.get_int("mem_floor")) << 20;
   options.caches.index_keys = settings.get_text("qsa.keys") == "f32" ? DType::F32 : DType::BF16;
   options.forward.mtp_hidden_norm =
       settings.get_text("mtp.hidden_norm") == "joint" ? MtpHiddenNorm::Joint : MtpHiddenNorm::PerStream;

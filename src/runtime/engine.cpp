@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "runtime/plan.h"
 #include "runtime/slot.h"
 #include "runtime/vocabulary.h"
 
@@ -74,6 +75,7 @@ GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCa
   if (request.prompt.empty()) throw Error(ErrorKind::Argument, "the prompt is empty: give text to continue");
   const int64_t context = context_for(request);
   model_.file().check_sizes();
+  if (request.context > 0) check_memory(context);
   Constraint constraint;
   if (request.grammar) constraint = Constraint(*request.grammar, token_trie(), request.ignore_end);
   Slot slot({forward_, tokenizer_.get()}, request, callbacks, Sequence(model_.spec(), context, options_.caches),
@@ -81,10 +83,19 @@ GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCa
   while (!slot.done()) {
     if (slot.interrupted())
       slot.stop(FinishReason::Interrupted);
+    else if (options_.memory_floor > 0 && list_devices().front().free_bytes < options_.memory_floor)
+      slot.stop(FinishReason::MemoryFloor);
     else
       step(slot);
   }
   return slot.result();
+}
+
+// A context that was asked for has to fit before the run begins.
+void Engine::check_memory(int64_t context) const {
+  const PlanRequest wanted{context, 1, options_.micro_batch, options_.caches};
+  const std::string refusal = does_not_fit(model_.spec(), model_.file(), wanted, options_.memory_floor);
+  if (!refusal.empty()) throw Error(ErrorKind::Memory, refusal, options_.model);
 }
 
 void Engine::step(Slot& slot) {

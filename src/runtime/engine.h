@@ -30,6 +30,7 @@ struct EngineOptions {
   RopeOverride rope;
   ForwardOptions forward;
   CacheOptions caches;
+  uint64_t memory_floor = 0;         // bytes that stay free: a run that would go below is refused, one that does ends
   CpuFeatures cpu = cpu_features();  // what arms may use
   bool strict_arms = false;
   std::vector<std::pair<std::string, std::string>> arms;  // operator, arm
@@ -56,6 +57,7 @@ class Engine {
  private:
   int64_t context_for(const GenerateRequest& request) const;
   void load_tokenizer();
+  void check_memory(int64_t context) const;
   void step(Slot& slot);  // one forward pass
 
   EngineOptions options_;

@@ -21,6 +21,7 @@ const char* to_string(FinishReason reason) {
     case FinishReason::StopString: return "stop string";
     case FinishReason::Length: return "length";
     case FinishReason::Repetition: return "repetition";
+    case FinishReason::MemoryFloor: return "memory floor";
     case FinishReason::Interrupted: return "interrupted";
   }
   return "unknown";
