@@ -89,6 +89,13 @@ constexpr std::array kModel{
                 .max = 1073741824,
                 .group = "Model",
                 .help = "MiB of memory that stay free: a run that would take more is refused, or ends; 0: off"},
+    SettingSpec{.name = "gdn.form",
+                .type = SettingType::Choice,
+                .default_text = "serial",
+                .choices = "serial|anchored",
+                .group = "Model",
+                .help = "delta nets row by row, or in chunks from every 64th position; bits differ between the two; "
+                        "anchored takes up to two thirds more memory for states and about a fifth more time"},
     SettingSpec{.name = "mtp.hidden_norm",
                 .type = SettingType::Choice,
                 .default_text = "joint",
@@ -244,6 +251,7 @@ EngineOptions engine_options(const Settings& settings, Profiler* profiler) {
       settings.get_text("qsa.select") == "fixed-width" ? QsaSemantics::FixedWidth : QsaSemantics::Blocks;
   options.memory_floor = static_cast<uint64_t>(settings.get_int("mem_floor")) << 20;
   options.caches.index_keys = settings.get_text("qsa.keys") == "f32" ? DType::F32 : DType::BF16;
+  options.caches.anchored = settings.get_text("gdn.form") == "anchored";
   options.forward.mtp_hidden_norm =
       settings.get_text("mtp.hidden_norm") == "joint" ? MtpHiddenNorm::Joint : MtpHiddenNorm::PerStream;
   options.cpu = allowed_cpu(settings);

@@ -1,6 +1,7 @@
 #include "model/sequence.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -19,8 +20,9 @@ Sequence::Sequence(const ModelSpec& spec, int64_t capacity, const CacheOptions& 
       caches.v = PagedRows(pool, options.values, {attention.kv_heads, attention.head_dim});
     } else {
       const DeltaSpec& delta = spec.delta;
-      caches.delta =
-          DeltaState(pool, delta.key_heads, delta.value_heads, delta.dk, delta.dv, options.anchored ? kDeltaChunk : 1);
+      const DeltaState::Shape shape{delta.key_heads, delta.value_heads, delta.dk, delta.dv};
+      caches.delta = options.anchored ? DeltaState::anchored(pool, shape, kDeltaChunk)
+                                      : DeltaState::serial(pool, shape, options.window);
       caches.conv = HistoryRows(pool, DType::F32, delta.conv_width - 1, options.window, delta.channels());
     }
     if (layer.indexer.ratio > 0) {
@@ -66,17 +68,24 @@ void Sequence::check_lengths() const {
   });
 }
 
-void Sequence::prepare(int64_t rows) {
+namespace {
+
+void prepare_cache(DeltaState& cache, int64_t rows, int64_t certain) { cache.prepare(rows, certain); }
+void prepare_cache(auto& cache, int64_t rows, int64_t) { cache.prepare(rows); }
+
+}  // namespace
+
+void Sequence::prepare(int64_t rows, int64_t certain) {
   check_lengths();
   each_cache(*this, [&](auto& cache, bool trunk, int64_t length, int64_t ratio) {
-    if (trunk) cache.prepare((length + rows) / ratio - length / ratio);
+    if (trunk) prepare_cache(cache, (length + rows) / ratio - length / ratio, certain);
   });
 }
 
 void Sequence::prepare_mtp(int64_t rows) {
   check_lengths();
   each_cache(*this, [&](auto& cache, bool trunk, int64_t length, int64_t ratio) {
-    if (!trunk) cache.prepare((length + rows) / ratio - length / ratio);
+    if (!trunk) prepare_cache(cache, (length + rows) / ratio - length / ratio, rows);
   });
 }
 
@@ -90,15 +99,24 @@ void Sequence::advance_mtp(int64_t rows) {
   check_lengths();
 }
 
+void Sequence::check_held(bool trunk, int64_t length) const {
+  each_cache(*this, [&](const auto& cache, bool in_trunk, int64_t, int64_t ratio) {
+    if (in_trunk == trunk && length / ratio < cache.oldest())
+      throw Error(ErrorKind::Argument, "rows before position " + std::to_string(cache.oldest() * ratio) +
+                                           " cannot be taken back any more, so not to " + std::to_string(length));
+  });
+}
+
 int64_t Sequence::max_window() const {
-  const int64_t open = kDeltaChunk - 1 - length_ % kDeltaChunk;  // rows before the chunk is complete and folds
-  return std::min(options_.window, std::max<int64_t>(open, 1));
+  if (!options_.anchored) return std::max<int64_t>(options_.window, 1);
+  return std::min(std::max<int64_t>(options_.window, 1), std::max<int64_t>(1, kDeltaChunk - 1 - length_ % kDeltaChunk));
 }
 
 void Sequence::truncate(int64_t length) {
   if (length < 0 || length > length_)
     throw Error(ErrorKind::Argument,
                 "a sequence of " + std::to_string(length_) + " positions cannot be cut to " + std::to_string(length));
+  check_held(true, length);
   length_ = length;
   each_cache(*this, [&](auto& cache, bool trunk, int64_t position, int64_t ratio) {
     if (trunk) cache.truncate(position / ratio);
@@ -109,6 +127,7 @@ void Sequence::truncate_mtp(int64_t length) {
   if (length < 0 || length > mtp_length_)
     throw Error(ErrorKind::Argument,
                 "an MTP cache of " + std::to_string(mtp_length_) + " cells cannot be cut to " + std::to_string(length));
+  check_held(false, length);
   mtp_length_ = length;
   each_cache(*this, [&](auto& cache, bool trunk, int64_t position, int64_t ratio) {
     if (!trunk) cache.truncate(position / ratio);
