@@ -23,8 +23,8 @@ constexpr int kTileQueries = 2, kTileCells = 2, kTileChannels = 2;
 constexpr int kTileQueries = 1, kTileCells = 1, kTileChannels = 1;
 #endif
 
-// Sixteen values from channel i on, a multiple of 16. Of a block they are level · scale, rounded once, as gguf/quant.h
-// decodes it.
+// Sixteen values from channel i on, a multiple of 16. Of a block they are level · scale, as gguf/quant.h decodes it;
+// the product is exact.
 template <KvType type>
 STRATA_SIMD F32x16 load_kv(const char* row, int64_t i) {
   if constexpr (in_blocks(type)) {
