@@ -20,6 +20,7 @@ const std::vector<std::string>& operator_names();  // each has a setting arm.<op
 std::vector<std::string_view> engine_setting_names();
 std::vector<std::string_view> sampler_setting_names();
 
+CacheOptions cache_options(const Settings& settings);
 EngineOptions engine_options(const Settings& settings, Profiler* profiler = nullptr);
 void set_generation(const Settings& settings, GenerateRequest& request);  // sampler, drafts, limits
 
