@@ -39,12 +39,13 @@ int64_t window_limit(const Sequence& sequence) {
   return window;
 }
 
-BitsModel::BitsModel(const std::string& name)
+BitsModel::BitsModel(const std::string& name, CpuIsa isa, const CacheOptions& caches)
     : small_(name != kMini),
       context_(small_ ? 200 : 400),
+      caches_(caches),
       log_(LogLevel::Error),
       model_(Model::load(model_path(name, folder_), {})) {
-  for (int threads = 1; threads <= kMaxThreads; ++threads) passes_.emplace_back(model_, threads, log_);
+  for (int threads = 1; threads <= kMaxThreads; ++threads) passes_.emplace_back(model_, threads, isa, log_);
 }
 
 bool BitsModel::has_delta() const {
@@ -84,10 +85,10 @@ const PlainRun& BitsModel::remembered(const Tokens& tokens) {
 CallRows::CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t wanted)
     : sequence_(&sequence),
       tokens_(std::move(tokens)),
-      wanted_(wanted),
+      wanted_(wanted < 0 ? rows() : wanted),
       vocabulary_(model.vocabulary()),
       width_(model.width()),
-      logits_(static_cast<size_t>(wanted * vocabulary_)),
+      logits_(static_cast<size_t>(wanted_ * vocabulary_)),
       taps_(static_cast<size_t>(rows() * width_)) {}
 
 Segment CallRows::segment() {

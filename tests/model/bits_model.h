@@ -35,7 +35,8 @@ class BitsModel {
  public:
   static constexpr int kMaxThreads = 3;
 
-  explicit BitsModel(const std::string& name);  // of bits_models()
+  // name: of bits_models(). isa: the most that arms may use.
+  explicit BitsModel(const std::string& name, CpuIsa isa = CpuIsa::Avx512Bf16, const CacheOptions& caches = {});
 
   const ModelSpec& spec() const { return model_.spec(); }
   int64_t vocabulary() const { return spec().vocabulary; }
@@ -46,7 +47,7 @@ class BitsModel {
 
   // A pass with so many threads, 1 to kMaxThreads.
   Forward& forward(int threads) { return passes_[static_cast<size_t>(threads - 1)].forward; }
-  Sequence sequence(PagePool pool = PagePool()) const { return Sequence(spec(), context_, {}, std::move(pool)); }
+  Sequence sequence(PagePool pool = PagePool()) const { return Sequence(spec(), context_, caches_, std::move(pool)); }
   Tokens random_tokens(uint64_t seed, int64_t count) const;
   PlainRun plain(std::span<const int32_t> tokens);
   // The same, remembered: for runs that many tests share.
@@ -54,13 +55,16 @@ class BitsModel {
 
  private:
   struct Pass {
-    Pass(const Model& model, int threads, Log& log) : queue(threads, log), forward(model, queue) {}
+    Pass(const Model& model, int threads, CpuIsa isa, Log& log) : queue(threads, log), forward(model, queue) {
+      queue.cpu = cpu_features().limited_to(isa);
+    }
     Queue queue;
     Forward forward;
   };
 
   bool small_;
   int64_t context_;
+  CacheOptions caches_;
   TempFolder folder_;
   Log log_;
   Model model_;
@@ -71,10 +75,8 @@ class BitsModel {
 // Tokens of one sequence in a call, with room for what comes out.
 class CallRows {
  public:
-  // Logits of the last `wanted` rows; taps of all.
-  CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t wanted);
-  CallRows(const BitsModel& model, Sequence& sequence, const Tokens& tokens)
-      : CallRows(model, sequence, tokens, static_cast<int64_t>(tokens.size())) {}
+  // Logits of the last `wanted` rows, -1: of all; taps of all.
+  CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t wanted = -1);
 
   Segment segment();
   // Rows 0 .. rows - 1 of the call against rows first .. of a plain run: empty when all bits agree, or what differs.
