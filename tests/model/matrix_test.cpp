@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "model/bits_model.h"
 
@@ -171,6 +172,43 @@ TEST_P(Matrix, StateAfterPromptAfterStepsAndAfterResume) {
     load_into(resumed, saved(stepped));
     EXPECT_EQ(resumed.hash(), prompt);
     EXPECT_EQ(saved(resumed), saved(stepped));
+  }
+}
+
+// An MTP block: pairs at once or in pieces, with guesses taken back, through copies and archives.
+TEST_P(Matrix, DraftsTakenBackCopiedAndResumed) {
+  if (model.spec().mtp_layers == 0) GTEST_SKIP() << "no MTP block";
+  const int64_t pairs = 99, vocabulary = model.vocabulary(), width = model.width();
+  std::vector<float> taps(static_cast<size_t>((pairs + 1) * width));
+  auto tap = [&](int64_t first, int64_t rows) { return make_f32(taps.data() + first * width, {rows, width}); };
+  auto draft = [&](Sequence& sequence, int64_t first, const Tokens& next, std::vector<float>& logits) {
+    const auto rows = static_cast<int64_t>(next.size());
+    logits.resize(static_cast<size_t>(rows * vocabulary));
+    model.forward(2).draft(tap(first, rows), next, first, sequence, make_f32(logits.data(), {rows, vocabulary}));
+  };
+  Sequence prompt = model.sequence();
+  model.forward(1).run(part(tokens, 0, pairs + 1), prompt, {}, tap(0, pairs + 1));
+  std::vector<float> whole, some;
+  Sequence once = prompt;
+  draft(once, 0, part(tokens, 1, pairs + 1), whole);
+  for (const int64_t step : {1, 7, 63, 64, 65}) {
+    SCOPED_TRACE(std::to_string(step) + " pairs at a time");
+    Sequence sequence = prompt;
+    for (int64_t at = 0; at < pairs;) {
+      const int64_t rows = std::min(step, pairs - at);
+      draft(sequence, at, part(tokens, at + 1, at + rows + 1), some);
+      ASSERT_EQ(std::memcmp(some.data(), whole.data() + at * vocabulary, some.size() * sizeof(float)), 0) << at;
+      at += rows;
+      if (at + 3 < pairs) {  // three wrong pairs
+        draft(sequence, at, model.random_tokens(static_cast<uint64_t>(at), 3), some);
+        sequence.truncate_mtp(at);
+      }
+      Sequence resumed = model.sequence();
+      load_into(resumed, saved(sequence));
+      EXPECT_EQ(resumed.mtp_length(), at);
+      sequence = resumed;
+    }
+    EXPECT_EQ(saved(sequence), saved(once));
   }
 }
 

@@ -14,7 +14,7 @@ namespace strata::test {
 namespace {
 
 // The default model's contexts pass the budget of its block selection, so it is slow: it gets few, and fewer forks.
-constexpr int kMiniSchedules = 11, kTinySchedules = 27, kAllMini = 60, kAllTiny = 1420;
+constexpr int kMiniSchedules = 11, kTinySchedules = 27, kAllMini = 39, kAllTiny = 1423;
 static_assert(kMiniSchedules + 7 * kTinySchedules == 200 && kAllMini + 7 * kAllTiny == 10000);
 
 ScheduleOptions options_for(const BitsModel& model, Damage damage = Damage::None) {
