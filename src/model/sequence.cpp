@@ -164,7 +164,8 @@ void Sequence::save(ArchiveWriter& writer) const {
 
 void Sequence::load(ArchiveReader& reader) {
   length_ = reader.ranged(0, capacity_, "a length");
-  mtp_length_ = reader.ranged(0, capacity_, "a length of the MTP cache");
+  const bool drafts = layers.size() > static_cast<size_t>(trunk_layers_);
+  mtp_length_ = reader.ranged(0, drafts ? capacity_ : 0, "a length of the MTP cache");
   each_cache(*this, [&](auto& cache, bool, int64_t position, int64_t ratio) { cache.load(reader, position / ratio); });
 }
 
