@@ -32,11 +32,10 @@ const std::vector<std::string>& bits_models() {
   return names;
 }
 
-int64_t window_limit(const Sequence& sequence) {
-  const int64_t window = sequence.options().window;
-  for (const LayerCaches& caches : sequence.layers)
-    if (caches.delta.anchored()) return std::clamp<int64_t>(63 - sequence.length() % 64, 1, window);
-  return window;
+Sequence settled(BitsModel& model, const Sequence& sequence) {
+  Sequence copy = sequence;
+  model.forward(1).settle(copy);
+  return copy;
 }
 
 BitsModel::BitsModel(const std::string& name, CpuIsa isa, const CacheOptions& caches)
@@ -82,10 +81,11 @@ const PlainRun& BitsModel::remembered(const Tokens& tokens) {
   return found->second;
 }
 
-CallRows::CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t wanted)
+CallRows::CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t wanted, int64_t certain)
     : sequence_(&sequence),
       tokens_(std::move(tokens)),
       wanted_(wanted < 0 ? rows() : wanted),
+      certain_(certain),
       vocabulary_(model.vocabulary()),
       width_(model.width()),
       logits_(static_cast<size_t>(wanted_ * vocabulary_)),
@@ -93,7 +93,7 @@ CallRows::CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, in
 
 Segment CallRows::segment() {
   const Tensor logits = wanted_ == 0 ? Tensor{} : make_f32(logits_.data(), {wanted_, vocabulary_});
-  return {sequence_, tokens_, logits, make_f32(taps_.data(), {rows(), width_})};
+  return {sequence_, tokens_, logits, make_f32(taps_.data(), {rows(), width_}), certain_};
 }
 
 std::string CallRows::compare(const PlainRun& plain, int64_t first, int64_t count) const {

@@ -21,10 +21,6 @@ using Tokens = std::vector<int32_t>;
 // "mini", the default model, and the tiny models of every family.
 const std::vector<std::string>& bits_models();
 
-// Rows of a draft that may be run and taken back: delta nets keep their state at multiples of 64 only, so a draft must
-// not complete a chunk. One row that is not taken back may.
-int64_t window_limit(const Sequence& sequence);
-
 // Logits and taps of the rows of one run, a hash for each row; and the state after it.
 struct PlainRun {
   std::vector<uint64_t> logits, taps;
@@ -72,11 +68,14 @@ class BitsModel {
   std::map<Tokens, PlainRun> plain_;
 };
 
+// A copy without rows that wait to be applied, so that it has a hash and can be saved.
+Sequence settled(BitsModel& model, const Sequence& sequence);
+
 // Tokens of one sequence in a call, with room for what comes out.
 class CallRows {
  public:
   // Logits of the last `wanted` rows, -1: of all; taps of all.
-  CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t wanted = -1);
+  CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t wanted = -1, int64_t certain = -1);
 
   Segment segment();
   // Rows 0 .. rows - 1 of the call against rows first .. of a plain run: empty when all bits agree, or what differs.
@@ -86,7 +85,7 @@ class CallRows {
  private:
   Sequence* sequence_;
   Tokens tokens_;
-  int64_t wanted_, vocabulary_, width_;
+  int64_t wanted_, certain_, vocabulary_, width_;
   std::vector<float> logits_, taps_;
 };
 

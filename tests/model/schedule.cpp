@@ -148,7 +148,7 @@ class Schedule {
     const int64_t kind = random_.below(3);
     if (kind == 0) return {&live, 1, 0, {}, {}};
     if (kind == 1) {
-      const int64_t rows = std::min(1 + random_.below(8), window_limit(live.sequence));
+      const int64_t rows = std::min(1 + random_.below(8), live.sequence.max_window());
       const int64_t right = std::min(1 + random_.below(rows), room(live));
       return {&live, right, std::min(rows - right, model_.context() - live.length - right), {}, {}};
     }
@@ -186,7 +186,8 @@ class Schedule {
       part.tokens.assign(first, first + part.right);
       for (int64_t i = 0; i < part.wrong; ++i) part.tokens.push_back(wrong_guess(live, part.right, i));
       const auto rows = static_cast<int64_t>(part.tokens.size());
-      part.call.emplace(model_, live.sequence, part.tokens, chance(4) ? random_.below(rows + 1) : rows);
+      const int64_t certain = part.wrong == 0 && rows > 8 ? -1 : std::min(part.right, std::max<int64_t>(1, rows - 8));
+      part.call.emplace(model_, live.sequence, part.tokens, chance(4) ? random_.below(rows + 1) : rows, certain);
       what += " sequence " + std::to_string(live.number) + " at " + std::to_string(live.length) + " " +
               std::to_string(part.right) + " rows" +
               (part.wrong > 0 ? " and " + std::to_string(part.wrong) + " wrong guesses;" : ";");
@@ -274,10 +275,10 @@ class Schedule {
   }
 
   void save_and_load(Live& live) {
-    std::string bytes = saved(live.sequence);
+    std::string bytes = saved(settled(model_, live.sequence));
     say("save and load sequence " + std::to_string(live.number) + " at " + std::to_string(live.length) + ", " +
         std::to_string(bytes.size()) + " bytes");
-    const uint64_t before = live.sequence.hash();
+    const uint64_t before = settled(model_, live.sequence).hash();
     if (damages(Damage::ArchiveByte) && live.length > 0 && room(live) > 0) {
       char& middle = bytes[bytes.size() / 2];
       middle = static_cast<char>(middle ^ 0x20);
@@ -287,7 +288,7 @@ class Schedule {
     Sequence target = chance(2) ? model_.sequence(pool_) : live_[pick(live_.size())].sequence;
     load_into(target, bytes);
     live.sequence = std::move(target);
-    if (live.sequence.hash() != before) fail("the loaded state has another hash");
+    if (settled(model_, live.sequence).hash() != before) fail("the loaded state has another hash");
   }
 
   // Runs a sequence to the next multiple of 64 and keeps a copy from there.
@@ -322,8 +323,8 @@ class Schedule {
   void check_known_state(const Live& live) {
     const Tokens held = held_by(live);
     const uint64_t tokens = hash64(held.data(), held.size() * sizeof(int32_t));
-    const auto [known, fresh] = states_.emplace(tokens, live.sequence.hash());
-    if (!fresh && known->second != live.sequence.hash())
+    const auto [known, fresh] = states_.emplace(tokens, settled(model_, live.sequence).hash());
+    if (!fresh && known->second != settled(model_, live.sequence).hash())
       fail("the state of sequence " + std::to_string(live.number) + " at " + std::to_string(live.length) +
            " is not that of another one with the same tokens");
   }
@@ -334,7 +335,7 @@ class Schedule {
       for (const Live& live : *all) {
         const Tokens held = held_by(live);
         if (!plain.contains(held)) plain[held] = model_.plain(held).state;
-        if (live.sequence.length() != live.length || plain[held] != live.sequence.hash())
+        if (live.sequence.length() != live.length || plain[held] != settled(model_, live.sequence).hash())
           fail("at the end, sequence " + std::to_string(live.number) + " has not the state of a plain run");
       }
   }
