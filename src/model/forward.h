@@ -60,6 +60,7 @@ class Forward {
 
   const ModelSpec& spec() const { return spec_; }
   Queue& queue() { return queue_; }
+  uint64_t scratch_bytes() const { return arena_.bytes(); }  // taken for intermediate values so far
 
  private:
   // The rows of one sequence in a batch.

@@ -4,6 +4,7 @@
 
 #include "model/forward.h"
 #include "ops/attention/attention.h"
+#include "ops/attention/rotation.h"
 #include "ops/causal_conv/causal_conv.h"
 #include "ops/experts/experts.h"
 #include "ops/gate_act/gate_act.h"
@@ -76,6 +77,12 @@ void Forward::attend(size_t index, const AttentionWeights& w, const Batch& batch
   const Tensor attended = arena_.f32({rows, spec.heads, dim});
   for (const Part& part : batch.parts) {
     LayerCaches& caches = part.sequence->layers[index];
+    const bool rotates_k = caches.k.dtype() == DType::Q4_0, rotates_v = caches.v.dtype() == DType::Q4_0;
+    if (rotates_k) {
+      rotate_heads(queue_, part.of(q));
+      rotate_heads(queue_, part.of(k));
+    }
+    if (rotates_v) rotate_heads(queue_, part.of(v));
     caches.k.append(part.of(k));
     caches.v.append(part.of(v));
     if (selects) {
@@ -92,6 +99,7 @@ void Forward::attend(size_t index, const AttentionWeights& w, const Batch& batch
                          caches.k.pages(),
                          caches.v.pages()});
     }
+    if (rotates_v) rotate_heads(queue_, part.of(attended));
   }
   if (spec.gated) {
     const Tensor gate = heads_of(projected, dim, spec.heads, dim, step);

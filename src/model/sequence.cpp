@@ -2,11 +2,25 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
 
 namespace strata {
+
+void check_cache_types(const ModelSpec& spec, const CacheOptions& caches) {
+  for (const auto& [setting, type] : {std::pair{"cache_type_k", caches.keys}, std::pair{"cache_type_v", caches.values}})
+    for (const LayerSpec& layer : spec.layers) {
+      const auto block = static_cast<int64_t>(info(type).block_elements);
+      const int64_t dim = layer.attention.head_dim;
+      if (layer.mixer != MixerKind::Attention || dim % block == 0) continue;
+      throw Error(ErrorKind::Usage, std::string(setting) + " " + std::string(to_string(type)) +
+                                        " stores whole blocks of " + std::to_string(block) +
+                                        " channels, this model has heads of " + std::to_string(dim) +
+                                        ": take f16, bf16 or f32");
+    }
+}
 
 Sequence::Sequence(const ModelSpec& spec, int64_t capacity, const CacheOptions& options, PagePool pool)
     : trunk_layers_(spec.trunk_layers()), capacity_(capacity), options_(options) {
@@ -150,7 +164,8 @@ void Sequence::save(ArchiveWriter& writer) const {
 
 void Sequence::load(ArchiveReader& reader) {
   length_ = reader.ranged(0, capacity_, "a length");
-  mtp_length_ = reader.ranged(0, capacity_, "a length of the MTP cache");
+  const bool drafts = layers.size() > static_cast<size_t>(trunk_layers_);
+  mtp_length_ = reader.ranged(0, drafts ? capacity_ : 0, "a length of the MTP cache");
   each_cache(*this, [&](auto& cache, bool, int64_t position, int64_t ratio) { cache.load(reader, position / ratio); });
 }
 

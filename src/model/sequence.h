@@ -12,12 +12,16 @@
 
 namespace strata {
 
+// Keys and values of 4 bits are rotated (ops/attention/rotation.h), each by itself: their caches hold rotated rows.
 struct CacheOptions {
-  DType keys = DType::F16, values = DType::F16;  // f32, f16, bf16, q8_0, q4_0 (rotated: kv_rotation.h)
+  DType keys = DType::F16, values = DType::F16;  // f32, f16, bf16, q8_0, q4_0
   DType index_keys = DType::BF16;                // f32, f16, bf16
   int64_t window = 8;                            // rows of one call that can be taken back
   bool anchored = false;                         // delta nets in the anchored form (delta_state.h): other bits
 };
+
+// Block formats need heads of whole blocks, in every layer with attention. Error{Usage} naming setting, type and head.
+void check_cache_types(const ModelSpec& spec, const CacheOptions& options);
 
 struct LayerCaches {
   PagedRows k, v;          // [kv_heads, head_dim] a row; keys normed and rotated

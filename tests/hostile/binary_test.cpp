@@ -71,18 +71,16 @@ TEST(MalformedBinary, ExitsWithOneLine) {
   EXPECT_GE(ran, 50u);
 }
 
-// The limit has force: what is legal but larger than it ends with one line as well, and a small model runs below it.
-TEST(MalformedBinary, AddressSpaceIsLimited) {
+// A context of 2^31 positions takes memory as it is used, not as it is asked for.
+TEST(MalformedBinary, AContextCostsWhatIsInIt) {
   const TempFolder folder;
   ModelImage image = base_image("qwen3");
   image.set("qwen3.context_length", gguf::Value::of_u32(INT32_MAX));
   const std::string path = folder.write("model.gguf", image.bytes());
   const ProcessResult fits = run_limited({"generate", "-m", path, "--tokens", "1,2,3", "-n", "2", "-t", "1"});
   EXPECT_EQ(fits.exit_code, 0) << fits.err;
-  if (!kAllocationsCounted) GTEST_SKIP() << "no limit under AddressSanitizer";
   const ProcessResult all = run_limited({"generate", "-m", path, "--tokens", "1,2,3", "-n", "-1", "-t", "1"});
-  EXPECT_EQ(all.exit_code, 1) << all.err;
-  EXPECT_NE(all.err.find("not enough memory"), std::string::npos) << all.err;
+  EXPECT_EQ(all.exit_code, 0) << all.err;
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ void qsa_pool(Queue& queue, const QsaPoolArgs& args) {
   if (ratio < 1) argument_error("qsa_pool", "the ratio must be at least 1");
   if (args.rope == nullptr || args.rope->rotary_dims() > d)
     argument_error("qsa_pool", "rotary dims must not exceed the index head dim " + std::to_string(d));
-  if (args.first < 0 || args.first_block < 0 || args.first_block > args.first / ratio)
+  if (args.first < 0) argument_error("qsa_pool", "positions begin at " + std::to_string(args.first));
+  if (args.first_block < 0 || args.first_block > args.first / ratio)
     argument_error("qsa_pool", "row 0 of pooled is block " + std::to_string(args.first_block) + ", position " +
                                    std::to_string(args.first) + " is in an earlier one");
   if ((args.first + args.raw.extent(0)) / ratio - args.first_block > args.pooled.extent(0))
