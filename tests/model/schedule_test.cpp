@@ -20,7 +20,6 @@ static_assert(kMiniSchedules + 7 * kTinySchedules == 200 && kAllMini + 7 * kAllT
 ScheduleOptions options_for(const BitsModel& model, Damage damage = Damage::None) {
   ScheduleOptions options;
   options.damage = damage;
-  options.steps = model.small() ? 40 : 24;
   if (model.small()) return options;
   options.forks = 2;
   options.check_drafts = 8;
