@@ -51,7 +51,7 @@ class Chat {
         printer_(context.settings) {
     generation_.max_tokens = context.settings.get_int("chat_predict");
     generation_.context = context.settings.get_int("ctx_size");
-    generation_.sampler = sampler_options(context.settings);
+    set_generation(context.settings, generation_);
   }
 
   int run() {

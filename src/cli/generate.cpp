@@ -184,6 +184,19 @@ std::string arms_text(const Queue& queue) {
   return text;
 }
 
+// "57 of 80 tokens held, by position 0.81 0.64 0.50"
+std::string drafts_text(const GenerateResult& result) {
+  int64_t tried = 0, accepted = 0;
+  std::string positions;
+  for (const DraftLength::Position& position : result.drafts) {
+    if (position.tried == 0) break;
+    tried += position.tried;
+    accepted += position.accepted;
+    positions += fmt::format(" {:.2f}", static_cast<double>(position.accepted) / static_cast<double>(position.tried));
+  }
+  return fmt::format("{} of {} tokens held, by position{}", accepted, tried, positions);
+}
+
 void print_summary(const GenerateResult& result, size_t prompt_tokens, const Engine& engine, Queue& queue) {
   const auto outputs = static_cast<double>(result.tokens.size());
   fmt::print(stderr, "prompt: {} tokens, {} | output: {} tokens, {} | ended by {}\n", prompt_tokens,
@@ -193,6 +206,7 @@ void print_summary(const GenerateResult& result, size_t prompt_tokens, const Eng
              static_cast<double>(peak_resident_bytes()) / 1048576,
              static_cast<double>(engine.model().file().file_bytes()) / 1048576, queue.pool().threads(),
              arms_text(queue));
+  if (result.drafts[0].tried > 0) fmt::print(stderr, "drafts: {}\n", drafts_text(result));
 }
 
 nlohmann::ordered_json json_result(const GenerateResult& result, const std::string& text, size_t prompt_tokens,
@@ -200,6 +214,9 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
   nlohmann::ordered_json arms = nlohmann::ordered_json::object();
   for (const ArmChoice& choice : engine.queue().arms())
     if (!choice.ran.empty()) arms[choice.op] = choice.ran;
+  nlohmann::ordered_json drafts = nlohmann::ordered_json::array();
+  for (const DraftLength::Position& position : result.drafts)
+    if (position.tried > 0) drafts.push_back({{"tried", position.tried}, {"accepted", position.accepted}});
   auto per_second = [](double count, double seconds) { return seconds > 0 ? count / seconds : 0.0; };
   const auto outputs = static_cast<double>(result.tokens.size());
   return {{"model", engine.model().file().path()},
@@ -215,6 +232,7 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
           {"predicted_per_second", per_second(std::max(0.0, outputs - 1), result.output_seconds)},
           {"peak_bytes", peak_resident_bytes()},
           {"threads", engine.queue().pool().threads()},
+          {"drafts", drafts},
           {"arms", arms}};
 }
 
@@ -234,7 +252,7 @@ class Generate {
     load_seconds_ = std::chrono::duration<double>(Clock::now() - start_).count();
     request_.max_tokens = settings_.get_int("predict");
     request_.context = settings_.get_int("ctx_size");
-    request_.sampler = sampler_options(settings_);
+    set_generation(settings_, request_);
     request_.stop = settings_.get_texts("stop");
     request_.ignore_end = settings_.get_bool("ignore_eos");
     request_.grammar = std::move(grammar);
@@ -303,6 +321,7 @@ class Generate {
     if (!json_ && context_.log.enabled(LogLevel::Info)) print_summary(result, prompt_tokens, engine_, engine_.queue());
     if (!json_ && product_ == Product::Text) fmt::print(stderr, "{}", tables);
     profile_.save(context_.log);
+    if (result.reason == FinishReason::MemoryFloor) return exit_code(ErrorKind::Memory);
     return result.reason == FinishReason::Interrupted ? exit_code(ErrorKind::Interrupted) : 0;
   }
 

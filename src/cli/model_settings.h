@@ -20,8 +20,9 @@ const std::vector<std::string>& operator_names();  // each has a setting arm.<op
 std::vector<std::string_view> engine_setting_names();
 std::vector<std::string_view> sampler_setting_names();
 
+CacheOptions cache_options(const Settings& settings);
 EngineOptions engine_options(const Settings& settings, Profiler* profiler = nullptr);
-SamplerOptions sampler_options(const Settings& settings);
+void set_generation(const Settings& settings, GenerateRequest& request);  // sampler, drafts, limits
 
 // The file that -m names, or the default model beside the program. Error{Usage} saying where it was looked for.
 std::string model_path(const Settings& settings);

@@ -17,7 +17,7 @@
 #include "device/device.h"
 #include "model/forward.h"
 #include "model/model.h"
-#include "runtime/sampler.h"
+#include "runtime/request.h"
 #include "text/grammar.h"
 #include "text/tokenizer.h"
 
@@ -30,41 +30,14 @@ struct EngineOptions {
   RopeOverride rope;
   ForwardOptions forward;
   CacheOptions caches;
+  uint64_t memory_floor = 0;         // bytes that stay free: a run that would go below is refused, one that does ends
   CpuFeatures cpu = cpu_features();  // what arms may use
   bool strict_arms = false;
   std::vector<std::pair<std::string, std::string>> arms;  // operator, arm
   Profiler* profiler = nullptr;                           // outlives the engine; null: nothing is measured
 };
 
-enum class FinishReason {
-  EndOfText,  // the model ended its reply
-  StopString,
-  Length,       // as many tokens as asked for, or the context is full
-  Interrupted,  // the caller asked to stop; what was generated is in the result
-};
-const char* to_string(FinishReason reason);
-
-struct GenerateRequest {
-  std::vector<int32_t> prompt;
-  int64_t max_tokens = -1;  // -1: until the model ends or the context is full
-  int64_t context = 0;      // positions; 0: what prompt and max_tokens need, at most what the model was trained for
-  SamplerOptions sampler;
-  std::vector<std::string> stop;
-  bool ignore_end = false;               // go on past the end of the text
-  std::optional<text::Grammar> grammar;  // the output is a text of it, or the beginning of one; it ends when complete
-};
-
-struct GenerateCallbacks {
-  std::function<bool(std::string_view)> text;  // bytes ready to be shown; false ends the output, as a stop string does
-  std::function<void(int64_t done, int64_t total)> prompt_progress;
-  const std::atomic<bool>* interrupted = nullptr;  // checked between steps
-};
-
-struct GenerateResult {
-  std::vector<int32_t> tokens;
-  FinishReason reason = FinishReason::Length;
-  double prompt_seconds = 0, output_seconds = 0;  // output: after the first token, which the prompt's last logits give
-};
+class Slot;
 
 class Engine {
  public:
@@ -81,13 +54,11 @@ class Engine {
   // Error{Argument} for an empty prompt, one longer than the context, or an id outside the vocabulary.
   GenerateResult generate(const GenerateRequest& request, const GenerateCallbacks& callbacks = {});
 
-  // Runs a prompt in micro-batches; logits [1, V] of its last token. False: interrupted before the end.
-  bool read_prompt(std::span<const int32_t> prompt, Sequence& state, const Tensor& logits,
-                   const GenerateCallbacks& callbacks);
-
  private:
   int64_t context_for(const GenerateRequest& request) const;
   void load_tokenizer();
+  void check_memory(int64_t context) const;
+  void step(Slot& slot);  // one forward pass
 
   EngineOptions options_;
   std::optional<ProfileSpan> loading_;  // open while the constructor runs

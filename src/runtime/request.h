@@ -1,0 +1,62 @@
+// What the engine is asked for, and what it gives back.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/draft.h"
+#include "runtime/sampler.h"
+#include "text/grammar.h"
+
+namespace strata {
+
+enum class FinishReason {
+  EndOfText,  // the model ended its reply
+  StopString,
+  Length,       // as many tokens as asked for, or the context is full
+  Repetition,   // the same token as often in a row as the request allows
+  MemoryFloor,  // free memory fell below the floor
+  Interrupted,  // the caller asked to stop; what was generated is in the result
+};
+const char* to_string(FinishReason reason);
+
+enum class DraftKind {
+  None,
+  Lookup,  // what followed the same tokens before
+  Mtp,     // the model's MTP block
+  Auto,    // Mtp where the model has one, else Lookup
+};
+
+struct GenerateRequest {
+  std::vector<int32_t> prompt;
+  int64_t max_tokens = -1;  // -1: until the model ends or the context is full
+  int64_t context = 0;      // positions; 0: what prompt and max_tokens need, at most what the model was trained for
+  SamplerOptions sampler;
+  std::vector<std::string> stop;
+  bool ignore_end = false;               // go on past the end of the text
+  std::optional<text::Grammar> grammar;  // the output is a text of it, or the beginning of one; it ends when complete
+  int64_t repeat_limit = 0;              // equal tokens in a row that end the output; 0: no limit
+  DraftKind draft = DraftKind::None;     // changes speed alone
+  int draft_max = kMaxDrafts;            // tokens of a draft at most
+};
+
+struct GenerateCallbacks {
+  std::function<bool(std::string_view)> text;  // bytes ready to be shown; false ends the output, as a stop string does
+  std::function<void(int64_t done, int64_t total)> prompt_progress;
+  const std::atomic<bool>* interrupted = nullptr;  // checked between steps
+};
+
+struct GenerateResult {
+  std::vector<int32_t> tokens;
+  FinishReason reason = FinishReason::Length;
+  double prompt_seconds = 0, output_seconds = 0;  // output: after the first token, which the prompt's last logits give
+  std::array<DraftLength::Position, kMaxDrafts> drafts{};  // by position in the draft
+};
+
+}  // namespace strata

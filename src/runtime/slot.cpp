@@ -1,0 +1,185 @@
+#include "runtime/slot.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace strata {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+bool has_mtp(const Forward& forward) { return forward.spec().mtp_layers > 0; }
+
+}  // namespace
+
+const char* to_string(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::EndOfText: return "end of text";
+    case FinishReason::StopString: return "stop string";
+    case FinishReason::Length: return "length";
+    case FinishReason::Repetition: return "repetition";
+    case FinishReason::MemoryFloor: return "memory floor";
+    case FinishReason::Interrupted: return "interrupted";
+  }
+  return "unknown";
+}
+
+Slot::Slot(const SlotContext& context, GenerateRequest request, const GenerateCallbacks& callbacks, Sequence sequence,
+           Constraint constraint)
+    : context_(context),
+      request_(std::move(request)),
+      callbacks_(callbacks),
+      sequence_(std::move(sequence)),
+      sampler_(request_.sampler,
+               [tokenizer = context.tokenizer](int32_t id) { return !tokenizer || tokenizer->may_be_sampled(id); }),
+      constraint_(std::move(constraint)),
+      output_(request_, callbacks_),
+      history_(request_.prompt),
+      length_(request_.draft == DraftKind::None ? 0 : request_.draft_max),
+      start_(Clock::now()) {
+  if (request_.prompt.empty()) throw Error(ErrorKind::Argument, "the prompt is empty: give text to continue");
+  if (sequence_.length() >= prompt_size())
+    throw Error(ErrorKind::Argument, "the last token of the prompt has to be run: the sequence holds all of it");
+  const bool wants_mtp = request_.draft == DraftKind::Mtp || request_.draft == DraftKind::Auto;
+  if (request_.draft == DraftKind::Mtp && !has_mtp(context.forward))
+    throw Error(ErrorKind::Model, "this model has no MTP block to draft with");
+  if (wants_mtp && has_mtp(context.forward))
+    mtp_ = std::make_unique<MtpDrafter>(context.forward, sequence_);
+  else if (request_.draft != DraftKind::None)
+    lookup_.emplace().append(history_);
+  if (request_.max_tokens == 0) stop(FinishReason::Length);
+}
+
+bool Slot::interrupted() const {
+  return callbacks_.interrupted != nullptr && callbacks_.interrupted->load(std::memory_order_relaxed);
+}
+
+void Slot::stop(FinishReason reason) {
+  if (done_) return;
+  done_ = true;
+  result_.reason = reason;
+}
+
+// Drafts that the request, the context and the sequence have room for.
+int Slot::draft_room() const {
+  int64_t room = std::min<int64_t>(kMaxDrafts, sequence_.max_window() - 1);
+  room = std::min(room, sequence_.capacity() - sequence_.length() - 1);
+  if (request_.max_tokens >= 0)
+    room = std::min(room, request_.max_tokens - static_cast<int64_t>(result_.tokens.size()) - 1);
+  return static_cast<int>(std::max<int64_t>(room, 0));
+}
+
+void Slot::draft() {
+  drafts_.clear();
+  if (!mtp_ && !lookup_) return;
+  const int wanted = std::min(length_.next(), draft_room());
+  if (wanted < 1) return;
+  const ProfileSpan span(context_.forward.queue().profiler, Stage::Draft, wanted);
+  drafts_ = mtp_ ? mtp_->propose(history_, wanted) : lookup_->propose(wanted);
+}
+
+Segment Slot::next(int64_t limit) {
+  step_start_ = Clock::now();
+  first_ = sequence_.length();
+  Segment segment;
+  segment.sequence = &sequence_;
+  int64_t wanted = 1;  // rows with logits
+  if (in_prompt()) {
+    const int64_t count = std::min(limit, prompt_size() - first_);
+    segment.tokens = std::span(history_).subspan(static_cast<size_t>(first_), static_cast<size_t>(count));
+    if (first_ + count < prompt_size()) wanted = 0;
+  } else {
+    draft();
+    rows_.assign(1, history_.back());
+    rows_.insert(rows_.end(), drafts_.begin(), drafts_.end());
+    segment.tokens = rows_;
+    segment.certain = 1;
+    wanted = static_cast<int64_t>(rows_.size());
+  }
+  const int64_t vocabulary = context_.forward.spec().vocabulary;
+  logits_.resize(static_cast<size_t>(wanted * vocabulary));
+  if (wanted > 0) segment.logits = make_f32(logits_.data(), {wanted, vocabulary});
+  if (mtp_) segment.tap = mtp_->taps(static_cast<int64_t>(segment.tokens.size()));
+  return segment;
+}
+
+void Slot::consume_prompt() {
+  if (first_ >= prompt_size()) return;
+  if (mtp_) {
+    mtp_->keep(first_, sequence_.length() - first_);
+    mtp_->feed(history_);
+  }
+  if (callbacks_.prompt_progress) callbacks_.prompt_progress(sequence_.length(), prompt_size());
+  if (in_prompt()) return;
+  result_.prompt_seconds = seconds_since(start_);
+  output_start_ = Clock::now();
+  if (constraint_.complete()) stop(FinishReason::EndOfText);
+}
+
+void Slot::choose() {
+  if (in_prompt() || done_) return;
+  const int held = choose_tokens();
+  if (first_ < prompt_size()) return finish_if_full();
+  const int64_t kept = 1 + held;
+  if (drafted() > 0) {
+    const ProfileSpan span(context_.forward.queue().profiler, Stage::Commit, kept);
+    if (held < drafted()) sequence_.truncate(first_ + kept);
+  }
+  if (mtp_) mtp_->keep(first_, kept);
+  if (mtp_ || lookup_) length_.observe(drafted(), held, seconds_since(step_start_));
+  finish_if_full();
+}
+
+void Slot::finish_if_full() {
+  if (sequence_.length() == sequence_.capacity()) stop(FinishReason::Length);
+}
+
+// A draft holds when the sampler chooses the same token from the row before it: as if there were no drafts.
+int Slot::choose_tokens() {
+  const auto vocabulary = static_cast<size_t>(context_.forward.spec().vocabulary);
+  const size_t rows = logits_.size() / vocabulary;
+  for (size_t row = 0; row < rows; ++row) {
+    int32_t token = 0;
+    {
+      const ProfileSpan span(context_.forward.queue().profiler, "sample", "host");
+      token = sampler_.sample({logits_.data() + row * vocabulary, vocabulary}, history_, constraint_.allowed());
+      constraint_.accept(token);
+    }
+    if (!take(token)) return static_cast<int>(row);
+    if (row + 1 == rows || drafts_[row] != token) return static_cast<int>(row);
+  }
+  return 0;
+}
+
+// Adds a chosen token; false when it is the last one.
+bool Slot::take(int32_t token) {
+  repeats_ = !result_.tokens.empty() && token == result_.tokens.back() ? repeats_ + 1 : 1;
+  history_.push_back(token);
+  result_.tokens.push_back(token);
+  if (lookup_) lookup_->append({&token, 1});
+  const text::Tokenizer* tokenizer = context_.tokenizer;
+  if (tokenizer != nullptr && !request_.ignore_end && tokenizer->ends_generation(token))
+    stop(FinishReason::EndOfText);
+  else if (tokenizer != nullptr && !output_.push(tokenizer->bytes(token)))
+    stop(FinishReason::StopString);
+  else if (constraint_.complete())
+    stop(FinishReason::EndOfText);
+  else if (request_.repeat_limit > 0 && repeats_ >= request_.repeat_limit)
+    stop(FinishReason::Repetition);
+  else if (request_.max_tokens >= 0 && static_cast<int64_t>(result_.tokens.size()) >= request_.max_tokens)
+    stop(FinishReason::Length);
+  return !done_;
+}
+
+GenerateResult Slot::result() {
+  if (output_start_ != Clock::time_point{}) result_.output_seconds = seconds_since(output_start_);
+  if (output_start_ == Clock::time_point{}) result_.prompt_seconds = seconds_since(start_);
+  if (output_start_ != Clock::time_point{} && result_.reason != FinishReason::StopString) output_.finish();
+  result_.drafts = length_.positions();
+  return std::move(result_);
+}
+
+}  // namespace strata

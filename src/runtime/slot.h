@@ -1,0 +1,82 @@
+// One request in progress on one sequence: says what to run next and takes what came out. Who drives it (the engine
+// alone, or a scheduler with several) runs the forward pass.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "model/forward.h"
+#include "runtime/mtp_drafter.h"
+#include "runtime/output.h"
+#include "runtime/request.h"
+#include "text/tokenizer.h"
+
+namespace strata {
+
+// What slots share.
+struct SlotContext {
+  Forward& forward;
+  const text::Tokenizer* tokenizer;  // null: the model has none
+};
+
+class Slot {
+ public:
+  // The sequence may hold a prefix of the prompt already, but not all of it. Error{Argument} for an empty prompt.
+  Slot(const SlotContext& context, GenerateRequest request, const GenerateCallbacks& callbacks, Sequence sequence,
+       Constraint constraint = {});
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+
+  bool done() const { return done_; }
+  bool in_prompt() const { return sequence_.length() < prompt_size(); }
+  int64_t prompt_size() const { return static_cast<int64_t>(request_.prompt.size()); }
+  const Sequence& sequence() const { return sequence_; }
+  Sequence take_sequence() { return std::move(sequence_); }
+  const std::vector<int32_t>& history() const { return history_; }  // the prompt and what was chosen
+
+  // The rows that come next: prompt tokens, at most `limit` of them, or the newest token with its drafts. Valid until
+  // consume(), which has to follow once they were run.
+  Segment next(int64_t limit);
+  int drafted() const { return static_cast<int>(drafts_.size()); }
+  // Takes what the rows of next() gave, in two steps: what belongs to the prompt; then tokens from the logits, when
+  // there are any, and rejected drafts are taken back. Error{Model} for logits that are not finite.
+  void consume() {
+    consume_prompt();
+    choose();
+  }
+  void consume_prompt();
+  void choose();
+
+  void stop(FinishReason reason);  // at once, between steps
+  bool interrupted() const;        // the caller asked to stop
+  GenerateResult result();         // when done
+
+ private:
+  int choose_tokens();  // how many drafts held
+  bool take(int32_t token);
+  void finish_if_full();
+  void draft();
+  int draft_room() const;
+
+  const SlotContext context_;
+  const GenerateRequest request_;
+  const GenerateCallbacks callbacks_;
+  Sequence sequence_;
+  Sampler sampler_;
+  Constraint constraint_;
+  Output output_;
+  std::vector<int32_t> history_, drafts_, rows_;
+  std::vector<float> logits_;
+  std::optional<PromptLookup> lookup_;
+  std::unique_ptr<MtpDrafter> mtp_;
+  DraftLength length_;
+  GenerateResult result_;
+  bool done_ = false;
+  int64_t first_ = 0;  // length of the sequence before the rows of next()
+  int64_t repeats_ = 0;
+  std::chrono::steady_clock::time_point start_, output_start_, step_start_;
+};
+
+}  // namespace strata
