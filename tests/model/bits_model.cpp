@@ -32,13 +32,6 @@ const std::vector<std::string>& bits_models() {
   return names;
 }
 
-int64_t window_limit(const Sequence& sequence) {
-  const int64_t window = sequence.options().window;
-  for (const LayerCaches& caches : sequence.layers)
-    if (caches.delta.anchored()) return std::clamp<int64_t>(63 - sequence.length() % 64, 1, window);
-  return window;
-}
-
 BitsModel::BitsModel(const std::string& name, CpuIsa isa, const CacheOptions& caches)
     : small_(name != kMini),
       context_(small_ ? 200 : 400),
@@ -82,9 +75,25 @@ const PlainRun& BitsModel::remembered(const Tokens& tokens) {
   return found->second;
 }
 
-CallRows::CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t wanted)
+uint64_t BitsModel::hash(const Sequence& sequence) {
+  Sequence copy = sequence;
+  forward(1).settle(copy);
+  return copy.hash();
+}
+
+std::string BitsModel::saved(const Sequence& sequence) {
+  Sequence copy = sequence;
+  forward(1).settle(copy);
+  std::string bytes;
+  ArchiveWriter writer([&](const void* data, size_t count) { bytes.append(static_cast<const char*>(data), count); });
+  copy.save(writer);
+  return bytes;
+}
+
+CallRows::CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t certain, int64_t wanted)
     : sequence_(&sequence),
       tokens_(std::move(tokens)),
+      certain_(certain),
       wanted_(wanted < 0 ? rows() : wanted),
       vocabulary_(model.vocabulary()),
       width_(model.width()),
@@ -93,7 +102,7 @@ CallRows::CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, in
 
 Segment CallRows::segment() {
   const Tensor logits = wanted_ == 0 ? Tensor{} : make_f32(logits_.data(), {wanted_, vocabulary_});
-  return {sequence_, tokens_, logits, make_f32(taps_.data(), {rows(), width_})};
+  return {sequence_, tokens_, logits, make_f32(taps_.data(), {rows(), width_}), certain_};
 }
 
 std::string CallRows::compare(const PlainRun& plain, int64_t first, int64_t count) const {
@@ -116,13 +125,6 @@ void run_together(Forward& forward, std::span<CallRows*> calls) {
   std::vector<Segment> segments;
   for (CallRows* call : calls) segments.push_back(call->segment());
   forward.run(segments);
-}
-
-std::string saved(const Sequence& sequence) {
-  std::string bytes;
-  ArchiveWriter writer([&](const void* data, size_t count) { bytes.append(static_cast<const char*>(data), count); });
-  sequence.save(writer);
-  return bytes;
 }
 
 void load_into(Sequence& sequence, std::string_view bytes) {

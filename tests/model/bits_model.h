@@ -21,10 +21,6 @@ using Tokens = std::vector<int32_t>;
 // "mini", the default model, and the tiny models of every family.
 const std::vector<std::string>& bits_models();
 
-// Rows of a draft that may be run and taken back: delta nets keep their state at multiples of 64 only, so a draft must
-// not complete a chunk. One row that is not taken back may.
-int64_t window_limit(const Sequence& sequence);
-
 // Logits and taps of the rows of one run, a hash for each row; and the state after it.
 struct PlainRun {
   std::vector<uint64_t> logits, taps;
@@ -42,6 +38,7 @@ class BitsModel {
   int64_t vocabulary() const { return spec().vocabulary; }
   int64_t width() const { return spec().residual_width(); }
   bool has_delta() const;
+  bool anchored() const { return has_delta() && caches_.anchored; }
   int64_t context() const { return context_; }  // beyond the budget of block selection where there is one
   bool small() const { return small_; }
 
@@ -52,6 +49,9 @@ class BitsModel {
   PlainRun plain(std::span<const int32_t> tokens);
   // The same, remembered: for runs that many tests share.
   const PlainRun& remembered(const Tokens& tokens);
+  // Of the sequence once nothing waits to be applied; the sequence itself is left as it is.
+  uint64_t hash(const Sequence& sequence);
+  std::string saved(const Sequence& sequence);
 
  private:
   struct Pass {
@@ -75,8 +75,9 @@ class BitsModel {
 // Tokens of one sequence in a call, with room for what comes out.
 class CallRows {
  public:
-  // Logits of the last `wanted` rows, -1: of all; taps of all.
-  CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t wanted = -1);
+  // Rows after the first `certain` may be taken back, -1: none. Logits of the last `wanted` rows, -1: of all; taps of
+  // all.
+  CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t certain = -1, int64_t wanted = -1);
 
   Segment segment();
   // Rows 0 .. rows - 1 of the call against rows first .. of a plain run: empty when all bits agree, or what differs.
@@ -86,13 +87,12 @@ class CallRows {
  private:
   Sequence* sequence_;
   Tokens tokens_;
-  int64_t wanted_, vocabulary_, width_;
+  int64_t certain_, wanted_, vocabulary_, width_;
   std::vector<float> logits_, taps_;
 };
 
 void run_together(Forward& forward, std::span<CallRows*> calls);
 
-std::string saved(const Sequence& sequence);
 void load_into(Sequence& sequence, std::string_view bytes);  // Error{Format}, also when bytes are left over
 
 }  // namespace strata::test
