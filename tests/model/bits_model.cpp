@@ -95,7 +95,6 @@ CallRows::CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, in
       tokens_(std::move(tokens)),
       certain_(certain),
       wanted_(wanted < 0 ? rows() : wanted),
-      certain_(certain),
       vocabulary_(model.vocabulary()),
       width_(model.width()),
       logits_(static_cast<size_t>(wanted_ * vocabulary_)),

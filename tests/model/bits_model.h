@@ -72,9 +72,6 @@ class BitsModel {
   std::map<Tokens, PlainRun> plain_;
 };
 
-// A copy without rows that wait to be applied, so that it has a hash and can be saved.
-Sequence settled(BitsModel& model, const Sequence& sequence);
-
 // Tokens of one sequence in a call, with room for what comes out.
 class CallRows {
  public:

@@ -119,6 +119,7 @@ class Schedule {
       case Action::Checkpoint: checkpoint(); break;
       case Action::Resume: resume(); break;
     }
+    if (!live_.empty() && chance(5)) model_.forward(1).settle(live_[pick(live_.size())].sequence);
     for (const Live& live : live_) check_known_state(live);
   }
 
