@@ -131,17 +131,17 @@ TEST_P(DamagedArchive, OfAnotherModel) {
     CallRows call(other, foreign, other.random_tokens(1, kLength));
     std::vector<CallRows*> calls{&call};
     run_together(other.forward(1), calls);
-    const std::string bytes = saved(foreign), own = saved(sequence);
+    const std::string bytes = other.saved(foreign), own = model.saved(sequence);
     // Families whose sequences remember the same things have archives of one form.
     if (bytes.size() != own.size()) expect_refused(bytes);
   }
-  expect_usable(saved(sequence));
+  expect_usable(model.saved(sequence));
 }
 
 TEST_P(DamagedArchive, LongerThanTheSequenceHolds) {
   Sequence small(model.spec(), kLength - 1);
   try {
-    load_into(small, saved(sequence));
+    load_into(small, model.saved(sequence));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Format);

@@ -32,12 +32,6 @@ const std::vector<std::string>& bits_models() {
   return names;
 }
 
-Sequence settled(BitsModel& model, const Sequence& sequence) {
-  Sequence copy = sequence;
-  model.forward(1).settle(copy);
-  return copy;
-}
-
 BitsModel::BitsModel(const std::string& name, CpuIsa isa, const CacheOptions& caches)
     : small_(name != kMini),
       context_(small_ ? 200 : 400),
@@ -81,11 +75,26 @@ const PlainRun& BitsModel::remembered(const Tokens& tokens) {
   return found->second;
 }
 
-CallRows::CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t wanted, int64_t certain)
+uint64_t BitsModel::hash(const Sequence& sequence) {
+  Sequence copy = sequence;
+  forward(1).settle(copy);
+  return copy.hash();
+}
+
+std::string BitsModel::saved(const Sequence& sequence) {
+  Sequence copy = sequence;
+  forward(1).settle(copy);
+  std::string bytes;
+  ArchiveWriter writer([&](const void* data, size_t count) { bytes.append(static_cast<const char*>(data), count); });
+  copy.save(writer);
+  return bytes;
+}
+
+CallRows::CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t certain, int64_t wanted)
     : sequence_(&sequence),
       tokens_(std::move(tokens)),
-      wanted_(wanted < 0 ? rows() : wanted),
       certain_(certain),
+      wanted_(wanted < 0 ? rows() : wanted),
       vocabulary_(model.vocabulary()),
       width_(model.width()),
       logits_(static_cast<size_t>(wanted_ * vocabulary_)),
@@ -116,13 +125,6 @@ void run_together(Forward& forward, std::span<CallRows*> calls) {
   std::vector<Segment> segments;
   for (CallRows* call : calls) segments.push_back(call->segment());
   forward.run(segments);
-}
-
-std::string saved(const Sequence& sequence) {
-  std::string bytes;
-  ArchiveWriter writer([&](const void* data, size_t count) { bytes.append(static_cast<const char*>(data), count); });
-  sequence.save(writer);
-  return bytes;
 }
 
 void load_into(Sequence& sequence, std::string_view bytes) {

@@ -38,6 +38,7 @@ class BitsModel {
   int64_t vocabulary() const { return spec().vocabulary; }
   int64_t width() const { return spec().residual_width(); }
   bool has_delta() const;
+  bool anchored() const { return has_delta() && caches_.anchored; }
   int64_t context() const { return context_; }  // beyond the budget of block selection where there is one
   bool small() const { return small_; }
 
@@ -48,6 +49,9 @@ class BitsModel {
   PlainRun plain(std::span<const int32_t> tokens);
   // The same, remembered: for runs that many tests share.
   const PlainRun& remembered(const Tokens& tokens);
+  // Of the sequence once nothing waits to be applied; the sequence itself is left as it is.
+  uint64_t hash(const Sequence& sequence);
+  std::string saved(const Sequence& sequence);
 
  private:
   struct Pass {
@@ -68,14 +72,12 @@ class BitsModel {
   std::map<Tokens, PlainRun> plain_;
 };
 
-// A copy without rows that wait to be applied, so that it has a hash and can be saved.
-Sequence settled(BitsModel& model, const Sequence& sequence);
-
 // Tokens of one sequence in a call, with room for what comes out.
 class CallRows {
  public:
-  // Logits of the last `wanted` rows, -1: of all; taps of all.
-  CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t wanted = -1, int64_t certain = -1);
+  // Rows after the first `certain` may be taken back, -1: none. Logits of the last `wanted` rows, -1: of all; taps of
+  // all.
+  CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t certain = -1, int64_t wanted = -1);
 
   Segment segment();
   // Rows 0 .. rows - 1 of the call against rows first .. of a plain run: empty when all bits agree, or what differs.
@@ -85,13 +87,12 @@ class CallRows {
  private:
   Sequence* sequence_;
   Tokens tokens_;
-  int64_t wanted_, certain_, vocabulary_, width_;
+  int64_t certain_, wanted_, vocabulary_, width_;
   std::vector<float> logits_, taps_;
 };
 
 void run_together(Forward& forward, std::span<CallRows*> calls);
 
-std::string saved(const Sequence& sequence);
 void load_into(Sequence& sequence, std::string_view bytes);  // Error{Format}, also when bytes are left over
 
 }  // namespace strata::test

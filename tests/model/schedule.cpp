@@ -119,6 +119,7 @@ class Schedule {
       case Action::Checkpoint: checkpoint(); break;
       case Action::Resume: resume(); break;
     }
+    if (!live_.empty() && chance(5)) model_.forward(1).settle(live_[pick(live_.size())].sequence);
     for (const Live& live : live_) check_known_state(live);
   }
 
@@ -155,8 +156,8 @@ class Schedule {
     const int64_t most = room(live) > 40 ? room(live) - random_.below(40) : room(live);
     const int64_t rows = std::min(kChunks[pick(std::size(kChunks))], most);
     if (!chance(4)) return {&live, rows, 0, {}, {}};
-    // A draft at the end of a prompt: a delta net takes back what lies in its open chunk.
-    const int64_t end = live.length + rows, open = model_.has_delta() ? 63 - end % 64 : int64_t{8};
+    // A draft at the end of a prompt: an anchored delta net takes back what lies in its open chunk.
+    const int64_t end = live.length + rows, open = model_.anchored() ? 63 - end % 64 : int64_t{8};
     return {&live, rows, std::min({random_.below(9), open, model_.context() - end}), {}, {}};
   }
 
@@ -186,8 +187,10 @@ class Schedule {
       part.tokens.assign(first, first + part.right);
       for (int64_t i = 0; i < part.wrong; ++i) part.tokens.push_back(wrong_guess(live, part.right, i));
       const auto rows = static_cast<int64_t>(part.tokens.size());
-      const int64_t certain = part.wrong == 0 && rows > 8 ? -1 : std::min(part.right, std::max<int64_t>(1, rows - 8));
-      part.call.emplace(model_, live.sequence, part.tokens, chance(4) ? random_.below(rows + 1) : rows, certain);
+      // All that is right is certain, or less: the results do not depend on it.
+      const int64_t least = std::max<int64_t>(1, rows - live.sequence.options().window);
+      const int64_t certain = part.wrong == 0 && chance(2) ? rows : least + random_.below(part.right - least + 1);
+      part.call.emplace(model_, live.sequence, part.tokens, certain, chance(4) ? random_.below(rows + 1) : rows);
       what += " sequence " + std::to_string(live.number) + " at " + std::to_string(live.length) + " " +
               std::to_string(part.right) + " rows" +
               (part.wrong > 0 ? " and " + std::to_string(part.wrong) + " wrong guesses;" : ";");
@@ -254,7 +257,8 @@ class Schedule {
       if (damages(Damage::PageWrite))  // every row: block selection may pass one over
         for (int64_t row = 0; row < caches.k.length(); ++row) places.push_back(caches.k.row(row));
       if (damages(Damage::MatrixWrite) && !caches.delta.empty() && live.length >= 64)
-        places.push_back(caches.delta.writable(0).state.data);
+        places.push_back(caches.delta.is_anchored() ? caches.delta.writable(0).state.data
+                                                    : caches.delta.matrix(0).data);
       if (damages(Damage::History) && !caches.conv.empty()) places.push_back(caches.conv.last().data);
       if (places.empty()) continue;
       for (const void* place : places) {
@@ -275,10 +279,10 @@ class Schedule {
   }
 
   void save_and_load(Live& live) {
-    std::string bytes = saved(settled(model_, live.sequence));
+    std::string bytes = model_.saved(live.sequence);
     say("save and load sequence " + std::to_string(live.number) + " at " + std::to_string(live.length) + ", " +
         std::to_string(bytes.size()) + " bytes");
-    const uint64_t before = settled(model_, live.sequence).hash();
+    const uint64_t before = model_.hash(live.sequence);
     if (damages(Damage::ArchiveByte) && live.length > 0 && room(live) > 0) {
       char& middle = bytes[bytes.size() / 2];
       middle = static_cast<char>(middle ^ 0x20);
@@ -288,7 +292,7 @@ class Schedule {
     Sequence target = chance(2) ? model_.sequence(pool_) : live_[pick(live_.size())].sequence;
     load_into(target, bytes);
     live.sequence = std::move(target);
-    if (settled(model_, live.sequence).hash() != before) fail("the loaded state has another hash");
+    if (model_.hash(live.sequence) != before) fail("the loaded state has another hash");
   }
 
   // Runs a sequence to the next multiple of 64 and keeps a copy from there.
@@ -323,8 +327,8 @@ class Schedule {
   void check_known_state(const Live& live) {
     const Tokens held = held_by(live);
     const uint64_t tokens = hash64(held.data(), held.size() * sizeof(int32_t));
-    const auto [known, fresh] = states_.emplace(tokens, settled(model_, live.sequence).hash());
-    if (!fresh && known->second != settled(model_, live.sequence).hash())
+    const auto [known, fresh] = states_.emplace(tokens, model_.hash(live.sequence));
+    if (!fresh && known->second != model_.hash(live.sequence))
       fail("the state of sequence " + std::to_string(live.number) + " at " + std::to_string(live.length) +
            " is not that of another one with the same tokens");
   }
@@ -335,7 +339,7 @@ class Schedule {
       for (const Live& live : *all) {
         const Tokens held = held_by(live);
         if (!plain.contains(held)) plain[held] = model_.plain(held).state;
-        if (live.sequence.length() != live.length || plain[held] != settled(model_, live.sequence).hash())
+        if (live.sequence.length() != live.length || plain[held] != model_.hash(live.sequence))
           fail("at the end, sequence " + std::to_string(live.number) + " has not the state of a plain run");
       }
   }
