@@ -40,8 +40,10 @@ uint64_t scratch_bytes(const ModelSpec& spec, int64_t rows, int64_t context) {
   int64_t widest = 0, scored = 0;
   for (const LayerSpec& layer : spec.layers) {
     widest = std::max(widest, layer_values(spec, layer));
-    if (layer.indexer.ratio > 0)
-      scored = std::max(scored, std::min(rows, kScoredRows) * (context / layer.indexer.ratio + layer.indexer.budget));
+    if (layer.indexer.ratio > 0) {
+      const int64_t chosen = std::min<int64_t>(context, int64_t{layer.indexer.budget} + layer.indexer.ratio);
+      scored = std::max(scored, std::min(rows, kScoredRows) * (context / layer.indexer.ratio + chosen));
+    }
   }
   const int64_t values =
       rows * (spec.residual_width() + spec.rope.rotary_dims + widest) + scored + 2 * kWindowRows * spec.vocabulary;
