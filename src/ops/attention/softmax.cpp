@@ -147,22 +147,24 @@ class Walk {
       }
     }
     const Partial result = partial(unit - round_begin, tile, kv_head, 0);
-    kernel_.split({.k = cells_from(args_.k, args_.k_pages, kv_head),
-                   .v = cells_from(args_.v, args_.v_pages, kv_head),
-                   .ids = args_.ids.empty() ? nullptr : args_.ids.row<const int32_t>(tile.first_row) + first,
-                   .first = first,
-                   .kv_heads = kv_heads,
-                   .queries = queries,
-                   .dim = dim,
-                   .width = width_,
-                   .q = q,
-                   .counts = counts,
-                   .scale = args_.scale,
-                   .scores = scores,
-                   .rows = rows,
-                   .m = result.m,
-                   .l = result.l,
-                   .a = result.a});
+    kernel_.split(
+        {.k = cells_from(args_.k, args_.k_pages, kv_head),
+         .v = cells_from(args_.v, args_.v_pages, kv_head),
+         .ids = args_.ids.empty() ? nullptr : args_.ids.row<const int32_t>(tile.first_row) + first,
+         .first = first,
+         .following = args_.ids.empty() ? std::clamp<int64_t>(args_.k.extent(0) - first - kSplit, 0, kSoftmaxBlock) : 0,
+         .kv_heads = kv_heads,
+         .queries = queries,
+         .dim = dim,
+         .width = width_,
+         .q = q,
+         .counts = counts,
+         .scale = args_.scale,
+         .scores = scores,
+         .rows = rows,
+         .m = result.m,
+         .l = result.l,
+         .a = result.a});
   }
 
   // A row of a tile that the end of a round cuts: a [width], m, l. Two sets, since the tile that goes on from the

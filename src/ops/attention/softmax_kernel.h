@@ -286,7 +286,7 @@ void sum_cells(const SoftmaxSplit& s, int64_t cells, Ahead& ahead) {
     if (next < cells)
       look_ahead(ahead, s, s.v, next, next + within(cells, next), steps);
     else
-      look_ahead(ahead, s, s.k, kSplit, s.ids == nullptr ? kSplit + kSoftmaxBlock : kSplit, steps);
+      look_ahead(ahead, s, s.k, kSplit, kSplit + s.following, steps);
     for (int64_t head = 0; head < s.kv_heads; ++head)
       if (fetch<type>(s, s.v, head, begin, within(cells, begin), rows))
         sum_head<KvType::F32>(s, head, begin, rows, ahead);

@@ -38,6 +38,7 @@ struct SoftmaxSplit {
   KvCells k, v;
   const int32_t* ids;  // the cells of this split; null: first, first + 1, ...
   int64_t first;
+  int64_t following;          // cells that exist behind the split, at most kSoftmaxBlock; 0 for a list
   int64_t kv_heads, queries;  // queries of each kv head
   int64_t dim, width;         // width: dim rounded up to 16
   const float* q;             // [kv_heads, queries, width], zeros behind dim
