@@ -39,12 +39,18 @@ constexpr const char* kHelp =
     "/quit           end (also Ctrl-D)\n"
     "Ctrl-C ends a reply; what was said so far stays in the conversation.\n";
 
+EngineOptions chat_options(const Settings& settings, Profiler* profiler) {
+  EngineOptions options = engine_options(settings, profiler);
+  set_prompt_cache(settings, options);
+  return options;
+}
+
 class Chat {
  public:
   Chat(CommandContext& context)
       : context_(context),
         profile_(context.settings, false),
-        engine_(engine_options(context.settings, profile_.profiler()), context.log),
+        engine_(chat_options(context.settings, profile_.profiler()), context.log),
         template_(chat_template_of(engine_)),
         request_(chat_request(context.settings)),
         input_("> "),
@@ -110,8 +116,9 @@ class Chat {
       context_.log.warn("the reply was cut: its length or the context is used up");
     const double rate =
         result.output_seconds > 0 ? static_cast<double>(result.tokens.size()) / result.output_seconds : 0;
-    context_.log.debug(fmt::format("prompt {} tokens in {:.2f} s, reply {} tokens at {:.1f} tokens/s",
-                                   reply.prompt_tokens, result.prompt_seconds, result.tokens.size(), rate));
+    context_.log.debug(fmt::format("prompt {} tokens, {} of them kept, in {:.2f} s, reply {} tokens at {:.1f} tokens/s",
+                                   reply.prompt_tokens, result.cached_tokens, result.prompt_seconds,
+                                   result.tokens.size(), rate));
   }
 
   void reset() {
@@ -185,6 +192,7 @@ int run(CommandContext& context) { return Chat(context).run(); }
 Command chat_command() {
   std::vector<std::string_view> settings = engine_setting_names();
   for (std::string_view name : sampler_setting_names()) settings.push_back(name);
+  for (std::string_view name : prompt_cache_setting_names()) settings.push_back(name);
   for (std::string_view name : chat_setting_names()) settings.push_back(name);
   for (std::string_view name : profile_setting_names()) settings.push_back(name);
   return {.name = "chat", .summary = "Talk with a model.", .own = kOwn, .settings = std::move(settings), .run = run};

@@ -197,10 +197,15 @@ std::string drafts_text(const GenerateResult& result) {
   return fmt::format("{} of {} tokens held, by position{}", accepted, tried, positions);
 }
 
+double prompt_tokens_run(const GenerateResult& result, size_t prompt_tokens) {
+  return static_cast<double>(static_cast<int64_t>(prompt_tokens) - result.cached_tokens);
+}
+
 void print_summary(const GenerateResult& result, size_t prompt_tokens, const Engine& engine, Queue& queue) {
   const auto outputs = static_cast<double>(result.tokens.size());
-  fmt::print(stderr, "prompt: {} tokens, {} | output: {} tokens, {} | ended by {}\n", prompt_tokens,
-             rate(static_cast<double>(prompt_tokens), result.prompt_seconds), result.tokens.size(),
+  const std::string kept = result.cached_tokens > 0 ? fmt::format(" ({} of them kept)", result.cached_tokens) : "";
+  fmt::print(stderr, "prompt: {} tokens{}, {} | output: {} tokens, {} | ended by {}\n", prompt_tokens, kept,
+             rate(prompt_tokens_run(result, prompt_tokens), result.prompt_seconds), result.tokens.size(),
              rate(outputs - 1, result.output_seconds), to_string(result.reason));
   fmt::print(stderr, "peak memory: {:.1f} MiB (model file {:.1f} MiB) | threads: {} | arms: {}\n",
              static_cast<double>(peak_resident_bytes()) / 1048576,
@@ -225,8 +230,9 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
           {"finish_reason", to_string(result.reason)},
           {"load_ms", load_seconds * 1e3},
           {"prompt_n", prompt_tokens},
+          {"cached_n", result.cached_tokens},
           {"prompt_ms", result.prompt_seconds * 1e3},
-          {"prompt_per_second", per_second(static_cast<double>(prompt_tokens), result.prompt_seconds)},
+          {"prompt_per_second", per_second(prompt_tokens_run(result, prompt_tokens), result.prompt_seconds)},
           {"predicted_n", result.tokens.size()},
           {"predicted_ms", result.output_seconds * 1e3},
           {"predicted_per_second", per_second(std::max(0.0, outputs - 1), result.output_seconds)},
