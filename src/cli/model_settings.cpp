@@ -110,6 +110,11 @@ constexpr std::array kCache{
                 .max = 1 << 30,
                 .group = "Cache",
                 .help = "sequences are kept while all take less than this many MiB"},
+    SettingSpec{.name = "session",
+                .type = SettingType::Path,
+                .group = "Cache",
+                .help = "go on from this file where it exists, and write the state to it at the end",
+                .persistent = false},
 };
 
 constexpr std::array kSampler{
