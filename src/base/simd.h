@@ -48,6 +48,17 @@ STRATA_SIMD F32x16 load16_bf16(const uint16_t* p) {
 STRATA_SIMD F32x16 load16_f16(const uint16_t* p) {
   return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
+STRATA_SIMD F32x16 broadcast16_f16(uint16_t h) { return {_mm512_cvtph_ps(_mm256_set1_epi16(static_cast<int16_t>(h)))}; }
+STRATA_SIMD F32x16 load16_i8(const void* p) {
+  return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p))))};
+}
+// Sixteen 4-bit levels (p[i] >> shift & 15) - 8; shift is 0 or 4.
+STRATA_SIMD F32x16 load16_level4(const void* p, int shift) {
+  const __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
+  const __m512 levels = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
+  // The permutation reads the four low bits of an index only.
+  return {_mm512_permutexvar_ps(_mm512_srl_epi32(bytes, _mm_cvtsi32_si128(shift)), levels)};
+}
 // 2^k · a, k a whole number in -252 .. 254 held in f32 lanes with 1.5·2^23 added.
 STRATA_SIMD F32x16 scale_by_power(F32x16 a, F32x16 shifted) {
   const __m512i k = _mm512_sub_epi32(_mm512_castps_si512(shifted.v), _mm512_set1_epi32(0x4b400000));
@@ -105,6 +116,21 @@ STRATA_SIMD F32x16 load16_bf16(const uint16_t* p) { return {bf16_half(p), bf16_h
 STRATA_SIMD F32x16 load16_f16(const uint16_t* p) {
   return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
           _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8)))};
+}
+STRATA_SIMD F32x16 broadcast16_f16(uint16_t h) {
+  const __m256 eight = _mm256_cvtph_ps(_mm_set1_epi16(static_cast<int16_t>(h)));
+  return {eight, eight};
+}
+STRATA_SIMD F32x16 load16_i8(const void* p) {
+  const __m128i bytes = _mm_loadu_si128(static_cast<const __m128i*>(p));
+  return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
+          _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8)))};
+}
+STRATA_SIMD F32x16 load16_level4(const void* p, int shift) {
+  const __m128i two = _mm_srl_epi16(_mm_loadu_si128(static_cast<const __m128i*>(p)), _mm_cvtsi32_si128(shift));
+  const __m128i bytes = _mm_sub_epi8(_mm_and_si128(two, _mm_set1_epi8(15)), _mm_set1_epi8(8));
+  return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
+          _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8)))};
 }
 STRATA_SIMD __m256 scale_half(__m256 a, __m256 shifted) {
   const __m256i k = _mm256_sub_epi32(_mm256_castps_si256(shifted), _mm256_set1_epi32(0x4b400000));
@@ -194,6 +220,23 @@ STRATA_SIMD F32x16 load16_f16(const uint16_t* p) {
     const I32x4 finite = (I32x4)((F32x4)(rest << 13) * 0x1p112f), special = (rest << 13) | 0x7f800000;
     return (F32x4)(sign | (rest >= 0x7c00 ? special : finite));
   });
+}
+STRATA_SIMD F32x16 broadcast16_f16(uint16_t h) {
+  const uint16_t all[16] = {h, h, h, h, h, h, h, h, h, h, h, h, h, h, h, h};
+  return load16_f16(all);
+}
+template <class Level>
+STRATA_SIMD F32x16 whole_numbers(Level level) {
+  return each_quad([&](int i) {
+    const I32x4 four = {level(4 * i), level(4 * i + 1), level(4 * i + 2), level(4 * i + 3)};
+    return __builtin_convertvector(four, F32x4);
+  });
+}
+STRATA_SIMD F32x16 load16_i8(const void* p) {
+  return whole_numbers([&](int i) { return static_cast<const int8_t*>(p)[i]; });
+}
+STRATA_SIMD F32x16 load16_level4(const void* p, int shift) {
+  return whole_numbers([&](int i) { return (static_cast<const uint8_t*>(p)[i] >> shift & 15) - 8; });
 }
 STRATA_SIMD F32x16 scale_by_power(F32x16 a, F32x16 shifted) {
   return each_quad([&](int i) {

@@ -22,6 +22,7 @@ class HistoryRows {
 
   void prepare(int64_t) { block_.writable(); }  // takes the memory that rows to come need. Error{Memory}
   void append(const Tensor& rows);              // [n, width], rows may be strided
+  int64_t oldest() const { return oldest_; }    // the shortest length that truncate() may give
   // Takes back rows of the last append, at most `window` of them. Error{Argument} when they are not held any more.
   void truncate(int64_t length);
   uint64_t bytes() const { return block_.bytes(); }

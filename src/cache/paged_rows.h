@@ -29,6 +29,7 @@ class PagedRows {
 
   void prepare(int64_t rows);                           // takes the memory that `rows` more need. Error{Memory}
   void append(const Tensor& rows);                      // f32 [n, row...], every row contiguous: encoded to the dtype
+  int64_t oldest() const { return 0; }                  // the shortest length that truncate() may give
   void truncate(int64_t length);                        // 0 .. length()
   uint64_t bytes() const { return bytes_at(length_); }  // of all pages, whoever shares them
   uint64_t bytes_at(int64_t length) const;              // what so many rows take

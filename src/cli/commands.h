@@ -16,6 +16,7 @@ Command generate_command();
 Command inspect_command();
 Command parity_command();
 Command profile_command();
+Command plan_command();
 Command quantize_command();
 Command synth_command();
 Command tokenize_command();

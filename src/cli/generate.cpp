@@ -356,6 +356,7 @@ class Generate {
     if (!json_ && context_.log.enabled(LogLevel::Info)) print_summary(result, prompt_tokens, engine_, engine_.queue());
     if (!json_ && product_ == Product::Text) fmt::print(stderr, "{}", tables);
     profile_.save(context_.log);
+    if (result.reason == FinishReason::MemoryFloor) return exit_code(ErrorKind::Memory);
     return result.reason == FinishReason::Interrupted ? exit_code(ErrorKind::Interrupted) : 0;
   }
 

@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/inspect_report.h"
+#include "cli/model_settings.h"
 
 namespace strata::cli {
 namespace {
@@ -96,11 +97,11 @@ void print_model(const Json& report) {
              report["model"]["vocabulary"].get<int64_t>(),
              report["model"]["tied_head"].get<bool>() ? "the embedding is the head" : "own head");
   print_layers(report["model"]["layers"]);
-  fmt::print("\nmemory (MiB)\n  {:>8} {:>11} {:>11} {:>11} {:>11} {:>11}\n", "context", "weights", "KV f32", "index",
-             "fixed", "total");
+  fmt::print("\nmemory (MiB)\n  {:>8} {:>11} {:>11} {:>11} {:>11} {:>11}\n", "context", "weights",
+             "KV " + report["memory"][0]["kv_type"].get<std::string>(), "index", "fixed", "total");
   for (const Json& row : report["memory"])
     fmt::print("  {:>8} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f}\n", row["context"].get<int64_t>(),
-               mib(row["weights"]), mib(row["kv_f32"]), mib(row["index"]), mib(row["fixed"]), mib(row["total"]));
+               mib(row["weights"]), mib(row["kv"]), mib(row["index"]), mib(row["fixed"]), mib(row["total"]));
 }
 
 void print_lists(const Json& report) {
@@ -114,8 +115,8 @@ void print_lists(const Json& report) {
 }
 
 int run(CommandContext& context) {
-  const Json report =
-      inspect_report(gguf::File::open(context.arguments.front()), context.settings.get_bool("inspect_tensors"));
+  const Json report = inspect_report(gguf::File::open(context.arguments.front()),
+                                     context.settings.get_bool("inspect_tensors"), cache_options(context.settings));
   if (context.settings.get_bool("json"))
     fmt::print("{}\n", report.dump(2));
   else
@@ -136,7 +137,7 @@ Command inspect_command() {
   return {.name = "inspect",
           .summary = "Show what a GGUF file holds and whether it runs.",
           .own = kOwn,
-          .settings = {"json"},
+          .settings = {"json", "cache_type_k", "cache_type_v", "qsa.keys"},
           .positional = {.name = "FILE", .help = "GGUF file; of a split set: any shard", .min = 1, .max = 1},
           .run = run};
 }

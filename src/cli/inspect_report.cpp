@@ -183,17 +183,20 @@ Json layers_json(const ModelSpec& spec) {
 }
 
 // Powers of two up to the trained context, and that itself.
-Json memory_json(const ModelSpec& spec, uint64_t weights) {
+Json memory_json(const ModelSpec& spec, uint64_t weights, const CacheOptions& caches) {
+  std::string types(to_string(caches.keys));
+  if (caches.values != caches.keys) types += "/" + std::string(to_string(caches.values));
   std::vector<int64_t> contexts;
   for (int64_t context : {4096, 32768, 131072, 262144, 1048576})
     if (context < spec.context) contexts.push_back(context);
   contexts.push_back(spec.context);
   Json list = Json::array();
   for (int64_t context : contexts) {
-    const StateBytes bytes = state_bytes(spec, context);
+    const StateBytes bytes = state_bytes(spec, context, caches);
     list.push_back({{"context", context},
                     {"weights", weights},
-                    {"kv_f32", bytes.kv},
+                    {"kv", bytes.kv},
+                    {"kv_type", types},
                     {"index", bytes.index},
                     {"fixed", bytes.delta + bytes.convolution + bytes.ngram},
                     {"total", weights + bytes.total()}});
@@ -202,16 +205,17 @@ Json memory_json(const ModelSpec& spec, uint64_t weights) {
 }
 
 // Loads as a run would: metadata, every tensor's shape, the tokenizer's size.
-void add_model(const gguf::File& file, Json& report) {
+void add_model(const gguf::File& file, const CacheOptions& caches, Json& report) {
   try {
     const Model model = Model::load(file.path());
     const ModelSpec& spec = model.spec();
+    check_cache_types(spec, caches);
     report["runnable"] = true;
     report["model"] = {{"summary", describe(spec)},  {"architecture", spec.arch},
                        {"context", spec.context},    {"vocabulary", spec.vocabulary},
                        {"hidden", spec.hidden},      {"tied_head", model.weights().tied},
                        {"layers", layers_json(spec)}};
-    report["memory"] = memory_json(spec, file.data_bytes());
+    report["memory"] = memory_json(spec, file.data_bytes(), caches);
     const Json tokenizer = report["tokenizer"];  // a copy: report grows, which moves its values
     std::string problem;
     if (tokenizer.contains("error"))
@@ -246,11 +250,11 @@ nlohmann::ordered_json chat_template_capabilities(const std::string& source) {
   }
 }
 
-nlohmann::ordered_json inspect_report(const gguf::File& file, bool tensors) {
+nlohmann::ordered_json inspect_report(const gguf::File& file, bool tensors, const CacheOptions& caches) {
   Json report = {{"file", file_json(file)}, {"types", types_json(file)}};
   report["tokenizer"] = tokenizer_json(file);
   report["chat_template"] = template_json(file);
-  add_model(file, report);
+  add_model(file, caches, report);
   report["metadata"] = metadata_json(file);
   if (tensors) report["tensor_list"] = tensors_json(file);
   return report;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <random>
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "cli/common_settings.h"
 
@@ -11,6 +12,8 @@ namespace strata::cli {
 namespace {
 
 constexpr std::string_view kDefaultModel = "strata-mini-q8_0.gguf";
+
+constexpr const char* kCacheTypes = "f16|f32|bf16|q8_0|q4_0";
 
 constexpr std::array kModel{
     SettingSpec{.name = "model",
@@ -34,6 +37,20 @@ constexpr std::array kModel{
                 .max = 65536,
                 .group = "Model",
                 .help = "prompt tokens computed at a time; results do not depend on it"},
+    SettingSpec{.name = "cache_type_k",
+                .flags = "-ctk,--cache-type-k",
+                .type = SettingType::Choice,
+                .default_text = "f16",
+                .choices = kCacheTypes,
+                .group = "Model",
+                .help = "how keys are stored; q8_0 and q4_0 need heads of a multiple of 32 channels"},
+    SettingSpec{.name = "cache_type_v",
+                .flags = "-ctv,--cache-type-v",
+                .type = SettingType::Choice,
+                .default_text = "f16",
+                .choices = kCacheTypes,
+                .group = "Model",
+                .help = "how values are stored, as for keys"},
     SettingSpec{.name = "rope_scaling",
                 .type = SettingType::Choice,
                 .default_text = "file",
@@ -82,6 +99,20 @@ constexpr std::array kModel{
         .choices = "bf16|f32",
         .group = "Model",
         .help = "block selection: how index keys are stored; f32 takes twice the memory, as reference code does"},
+    SettingSpec{.name = "mem_floor",
+                .type = SettingType::Int,
+                .default_text = "0",
+                .min = 0,
+                .max = 1073741824,
+                .group = "Model",
+                .help = "MiB of memory that stay free: a run that would take more is refused, or ends; 0: off"},
+    SettingSpec{.name = "gdn.form",
+                .type = SettingType::Choice,
+                .default_text = "serial",
+                .choices = "serial|anchored",
+                .group = "Model",
+                .help = "delta nets row by row, or in chunks from every 64th position; bits differ between the two; "
+                        "anchored takes up to two thirds more memory for states and about a fifth more time"},
     SettingSpec{.name = "mtp.hidden_norm",
                 .type = SettingType::Choice,
                 .default_text = "joint",
@@ -257,6 +288,15 @@ void set_prompt_cache(const Settings& settings, EngineOptions& options) {
 
 std::vector<std::string_view> sampler_setting_names() { return names_of(kSampler); }
 
+CacheOptions cache_options(const Settings& settings) {
+  const auto type = [&](const char* name) { return dtype_from_name(settings.get_text(name)).value(); };
+  CacheOptions options;
+  options.keys = type("cache_type_k");
+  options.values = type("cache_type_v");
+  options.index_keys = type("qsa.keys");
+  return options;
+}
+
 EngineOptions engine_options(const Settings& settings, Profiler* profiler) {
   EngineOptions options;
   options.profiler = profiler;
@@ -270,7 +310,9 @@ EngineOptions engine_options(const Settings& settings, Profiler* profiler) {
   options.rope.attention_factor = settings.get_real("yarn_attn_factor");
   options.forward.qsa =
       settings.get_text("qsa.select") == "fixed-width" ? QsaSemantics::FixedWidth : QsaSemantics::Blocks;
-  options.caches.index_keys = settings.get_text("qsa.keys") == "f32" ? DType::F32 : DType::BF16;
+  options.memory_floor = static_cast<uint64_t>(settings.get_int("mem_floor")) << 20;
+  options.caches = cache_options(settings);
+  options.caches.anchored = settings.get_text("gdn.form") == "anchored";
   options.forward.mtp_hidden_norm =
       settings.get_text("mtp.hidden_norm") == "joint" ? MtpHiddenNorm::Joint : MtpHiddenNorm::PerStream;
   options.sequence_bytes = static_cast<uint64_t>(settings.get_int("kv_budget")) << 20;

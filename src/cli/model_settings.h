@@ -22,6 +22,7 @@ std::vector<std::string_view> engine_setting_names();
 std::vector<std::string_view> sampler_setting_names();
 std::vector<std::string_view> prompt_cache_setting_names();  // for commands that run more than one prompt
 
+CacheOptions cache_options(const Settings& settings);
 EngineOptions engine_options(const Settings& settings, Profiler* profiler = nullptr);
 void set_prompt_cache(const Settings& settings, EngineOptions& options);
 void set_generation(const Settings& settings, GenerateRequest& request);  // sampler, drafts, limits

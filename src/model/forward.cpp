@@ -62,6 +62,14 @@ void Forward::set_positions(Batch& batch, const Part& part, std::span<const int3
   batch.parts.push_back(part);
 }
 
+namespace {
+
+int64_t certain_rows(const Segment& segment) {
+  return segment.certain < 0 ? static_cast<int64_t>(segment.tokens.size()) : segment.certain;
+}
+
+}  // namespace
+
 Forward::Batch Forward::make_batch(std::span<const Segment> segments) {
   Batch batch;
   for (const Segment& segment : segments) {
@@ -70,13 +78,17 @@ Forward::Batch Forward::make_batch(std::span<const Segment> segments) {
     if (rows > sequence.capacity() - sequence.length())
       argument_error("forward", std::to_string(rows) + " tokens do not fit after " + std::to_string(sequence.length()) +
                                     " in a context of " + std::to_string(sequence.capacity()));
+    if (segment.certain < -1 || segment.certain > rows)
+      argument_error("forward",
+                     std::to_string(segment.certain) + " of " + std::to_string(rows) + " tokens cannot be certain");
     for (const int32_t token : segment.tokens)
       if (token < 0 || token >= spec_.vocabulary)
         argument_error("forward", "token " + std::to_string(token) + " is outside the vocabulary of " +
                                       std::to_string(spec_.vocabulary));
     batch.rows += rows;
   }
-  for (const Segment& segment : segments) segment.sequence->prepare(static_cast<int64_t>(segment.tokens.size()));
+  for (const Segment& segment : segments)
+    segment.sequence->prepare(static_cast<int64_t>(segment.tokens.size()), certain_rows(segment));
   batch.ids = arena_.i32({batch.rows});
   batch.n_kv = arena_.i32({batch.rows});
   batch.cos = arena_.f32({batch.rows, rope_.rotary_dims() / 2});
@@ -85,7 +97,8 @@ Forward::Batch Forward::make_batch(std::span<const Segment> segments) {
   for (const Segment& segment : segments) {
     const auto rows = static_cast<int64_t>(segment.tokens.size());
     const int64_t first = segment.sequence->length();
-    if (rows > 0) set_positions(batch, {segment.sequence, row, rows, first}, segment.tokens, first);
+    if (rows > 0)
+      set_positions(batch, {segment.sequence, row, rows, first, certain_rows(segment)}, segment.tokens, first);
     row += rows;
   }
   return batch;
@@ -113,6 +126,19 @@ void Forward::run(std::span<const Segment> segments) {
     part.sequence->advance(part.rows);
   }
   finish(batch, segments, x);
+}
+
+void Forward::settle(Sequence& sequence) {
+  for (LayerCaches& caches : sequence.layers)
+    if (caches.delta.pending() > 0) caches.delta.prepare(0, 0);
+  for (LayerCaches& caches : sequence.layers) {
+    const ArenaScope scope(arena_);
+    const int64_t rows = caches.delta.pending(), heads = spec_.delta.value_heads;
+    if (rows == 0) continue;
+    const Tensor conv = arena_.f32({rows, spec_.delta.channels()});
+    const Tensor g = arena_.f32({rows, heads}), beta = arena_.f32({rows, heads});
+    delta_serial(caches.delta, {conv, g, beta}, 0, arena_.f32({rows, heads, spec_.delta.dv}));
+  }
 }
 
 // Taps, and the logits that segments ask for: their rows go through the head together.
@@ -176,7 +202,7 @@ void Forward::draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t 
   batch.n_kv = arena_.i32({rows});
   batch.cos = arena_.f32({rows, rope_.rotary_dims() / 2});
   batch.sin = arena_.f32({rows, rope_.rotary_dims() / 2});
-  set_positions(batch, {&sequence, 0, rows, sequence.mtp_length()}, tokens, first + 1);
+  set_positions(batch, {&sequence, 0, rows, sequence.mtp_length(), rows}, tokens, first + 1);
   const Tensor embedded = arena_.f32({rows, 1, hidden}), normed = arena_.f32({rows, hidden});
   embedding(queue_, {batch.ids, w.table, embedded});
   apply_norm(make_f32(embedded.f32(), {rows, hidden}), w.embedding_norm, normed);

@@ -31,7 +31,9 @@ struct Segment {
   std::span<const int32_t> tokens;
   Tensor logits{};  // f32 [r, V]: of the last r tokens; empty for none
   Tensor tap{};     // f32 [tokens, streams · H]: what an MTP block reads for each token; empty for none
-  int64_t certain = -1;  // the first rows of these, which will never be taken back; -1: all
+  // The first so many of the tokens will never be taken back by Sequence::truncate; -1: all. Nor will any token of an
+  // earlier call. The results do not depend on it.
+  int64_t certain = -1;
 };
 
 class Forward {
@@ -41,9 +43,14 @@ class Forward {
   // Runs the tokens of every segment at positions length .. length + n - 1 of its sequence, and advances the sequences.
   // Rows are independent of each other's company: any split into calls and any mixture of sequences gives the same
   // bits. A sequence may stand in one segment only. Before anything is written: Error{Argument} when a token id is
-  // outside the vocabulary or a sequence is full, Error{Memory} when the pool is.
+  // outside the vocabulary, a sequence is full or its window does not hold the tokens that are not certain,
+  // Error{Memory} when the pool is full.
   void run(std::span<const Segment> segments);
   void run(std::span<const int32_t> tokens, Sequence& sequence, const Tensor& logits, const Tensor& tap = {});
+
+  // Applies what a sequence keeps of tokens that were not certain: the last call's can no longer be taken back, and
+  // Sequence::hash() and save() are allowed. Error{Memory} before anything is written.
+  void settle(Sequence& sequence);
 
   // One step of MTP block 0 for n pairs (tap of position p, token of position p + 1), at positions first .. first + n -
   // 1 of p. Logits [rows, V] propose the token of position p + 2 for the last `rows` pairs. next_tap [n, streams · H]
@@ -53,13 +60,15 @@ class Forward {
 
   const ModelSpec& spec() const { return spec_; }
   Queue& queue() { return queue_; }
+  uint64_t scratch_bytes() const { return arena_.bytes(); }  // taken for intermediate values so far
 
  private:
   // The rows of one sequence in a batch.
   struct Part {
     Sequence* sequence = nullptr;
     int64_t row = 0, rows = 0;
-    int64_t first = 0;  // cell of the first row: how many the layer's caches hold before
+    int64_t first = 0;    // cell of the first row: how many the layer's caches hold before
+    int64_t certain = 0;  // rows that will never be taken back
 
     Tensor of(const Tensor& batch) const { return batch.slice(row, rows); }
   };
@@ -82,6 +91,9 @@ class Forward {
   void index_keys(const LayerSpec& layer, const AttentionWeights& w, const Part& part, LayerCaches& caches,
                   const Tensor& raw);
   void delta_net(size_t index, const DeltaWeights& w, const Batch& batch, const Tensor& u, const Tensor& out);
+  // The rows of `wide`, the first of which are for those that the state has pending. Takes the others in.
+  void delta_serial(DeltaState& state, const DeltaState::Rows& wide, int64_t certain, const Tensor& read);
+  void delta_anchored(DeltaState& state, const DeltaState::Rows& rows, int64_t first, const Tensor& read);
   void dense_mlp(const DenseWeights& w, const Tensor& u, const Tensor& out);
   void expert_mlp(const ExpertWeights& w, const Tensor& u, const Tensor& out, int index);
   // Mean of the gated, normed streams; inject gets the write gates when given.

@@ -4,6 +4,7 @@
 
 #include "model/forward.h"
 #include "ops/attention/attention.h"
+#include "ops/attention/rotation.h"
 #include "ops/causal_conv/causal_conv.h"
 #include "ops/experts/experts.h"
 #include "ops/gate_act/gate_act.h"
@@ -28,6 +29,17 @@ Tensor heads_of(const Tensor& x, int64_t first, int64_t heads, int64_t dim, int6
   view.extents = {x.extent(0), heads, dim, 0};
   view.strides = {x.stride(0), step * kFloat, kFloat, 0};
   return view;
+}
+
+// Parts of the rows [q | k | v] behind a delta net's convolution.
+Tensor queries_of(const DeltaSpec& spec, const Tensor& conv) {
+  return heads_of(conv, 0, spec.key_heads, spec.dk, spec.dk);
+}
+Tensor keys_of(const DeltaSpec& spec, const Tensor& conv) {
+  return heads_of(conv, int64_t{spec.key_heads} * spec.dk, spec.key_heads, spec.dk, spec.dk);
+}
+Tensor values_of(const DeltaSpec& spec, const Tensor& conv) {
+  return heads_of(conv, 2 * int64_t{spec.key_heads} * spec.dk, spec.value_heads, spec.dv, spec.dv);
 }
 
 Tensor flat(const Tensor& x) { return make_f32(x.f32(), {x.extent(0), x.extent(1) * x.extent(2)}); }
@@ -65,6 +77,12 @@ void Forward::attend(size_t index, const AttentionWeights& w, const Batch& batch
   const Tensor attended = arena_.f32({rows, spec.heads, dim});
   for (const Part& part : batch.parts) {
     LayerCaches& caches = part.sequence->layers[index];
+    const bool rotates_k = caches.k.dtype() == DType::Q4_0, rotates_v = caches.v.dtype() == DType::Q4_0;
+    if (rotates_k) {
+      rotate_heads(queue_, part.of(q));
+      rotate_heads(queue_, part.of(k));
+    }
+    if (rotates_v) rotate_heads(queue_, part.of(v));
     caches.k.append(part.of(k));
     caches.v.append(part.of(v));
     if (selects) {
@@ -81,6 +99,7 @@ void Forward::attend(size_t index, const AttentionWeights& w, const Batch& batch
                          caches.k.pages(),
                          caches.v.pages()});
     }
+    if (rotates_v) rotate_heads(queue_, part.of(attended));
   }
   if (spec.gated) {
     const Tensor gate = heads_of(projected, dim, spec.heads, dim, step);
@@ -149,36 +168,62 @@ void Forward::attend_selected(const LayerSpec& layer, const Batch& batch, const 
 
 void Forward::delta_net(size_t index, const DeltaWeights& w, const Batch& batch, const Tensor& u, const Tensor& out) {
   const DeltaSpec& spec = spec_.delta;
-  const int64_t rows = batch.rows, keys = int64_t{spec.key_heads} * spec.dk;
-  const Tensor mixed = arena_.f32({rows, spec.channels()}), conv = arena_.f32({rows, spec.channels()});
+  const int64_t rows = batch.rows;
+  const Tensor mixed = arena_.f32({rows, spec.channels()});
   const Tensor z = arena_.f32({rows, spec.value_heads, spec.dv});
   const Tensor b = arena_.f32({rows, spec.value_heads}), a = arena_.f32({rows, spec.value_heads});
   apply(w.qkv, u, mixed);
   apply(w.z, u, flat(z));
   apply(w.beta, u, b);
   apply(w.alpha, u, a);
-  const Tensor g = arena_.f32({rows, spec.value_heads}), beta = arena_.f32({rows, spec.value_heads});
-  gated_delta_gates(queue_, {a, b, w.dt_bias, w.a, g, beta});
-  const Tensor read = arena_.f32({rows, spec.value_heads, spec.dv});
-  const Tensor q = heads_of(conv, 0, spec.key_heads, spec.dk, spec.dk);
-  const Tensor k = heads_of(conv, keys, spec.key_heads, spec.dk, spec.dk);
-  const Tensor v = heads_of(conv, 2 * keys, spec.value_heads, spec.dv, spec.dv);
-  for (const Part& part : batch.parts) {
-    LayerCaches& caches = part.sequence->layers[index];
-    causal_conv(queue_, {part.of(mixed), caches.conv.last(), w.conv, 1, part.of(conv)});
-    caches.conv.append(part.of(mixed));
-    const DeltaState::View view = caches.delta.writable(part.rows);
-    if (caches.delta.anchored())
-      gated_delta_anchored(queue_, {part.of(q), part.of(k), part.of(v), part.of(g), part.of(beta), spec.mapping,
-                                    part.first, view.state, view.ring_k, view.ring_u, view.ring_g, part.of(read)});
+  // Pending rows of a part take the places before its own rows, which belong to the part before: the last part comes
+  // first, so that nothing in use is written over and no row moves.
+  int64_t lead = 0;
+  for (const Part& part : batch.parts) lead = std::max(lead, part.sequence->layers[index].delta.pending());
+  const Tensor conv = arena_.f32({lead + rows, spec.channels()}),
+               read = arena_.f32({lead + rows, spec.value_heads, spec.dv});
+  const Tensor g = arena_.f32({lead + rows, spec.value_heads}), beta = arena_.f32({lead + rows, spec.value_heads});
+  for (auto part = batch.parts.rbegin(); part != batch.parts.rend(); ++part) {
+    LayerCaches& caches = part->sequence->layers[index];
+    const DeltaState::Rows own = DeltaState::Rows{conv, g, beta}.slice(lead + part->row, part->rows);
+    causal_conv(queue_, {part->of(mixed), caches.conv.last(), w.conv, 1, own.conv});
+    caches.conv.append(part->of(mixed));
+    gated_delta_gates(queue_, {part->of(a), part->of(b), w.dt_bias, w.a, own.g, own.beta});
+    const int64_t pending = caches.delta.pending(), start = lead + part->row - pending, count = pending + part->rows;
+    if (caches.delta.is_anchored())
+      delta_anchored(caches.delta, own, part->first, read.slice(start, count));
     else
-      gated_delta(queue_, {part.of(q), part.of(k), part.of(v), part.of(g), part.of(beta), spec.mapping, view.state,
-                           part.of(read)});
-    caches.delta.advance(part.rows);
+      delta_serial(caches.delta, DeltaState::Rows{conv, g, beta}.slice(start, count), part->certain,
+                   read.slice(start, count));
   }
-  apply_norm(read, w.norm, read);
-  gate_act(queue_, {z, read, spec.output_gate, false, read});
-  apply(w.output, flat(read), out);
+  const Tensor result = read.slice(lead, rows);
+  apply_norm(result, w.norm, result);
+  gate_act(queue_, {z, result, spec.output_gate, false, result});
+  apply(w.output, flat(result), out);
+}
+
+void Forward::delta_serial(DeltaState& state, const DeltaState::Rows& wide, int64_t certain, const Tensor& read) {
+  const DeltaSpec& spec = spec_.delta;
+  const int64_t rows = wide.g.extent(0), pending = state.pending(), stored = pending + certain;
+  if (pending > 0) {
+    const DeltaState::Rows before = state.pending_rows();
+    std::memcpy(wide.conv.data, before.conv.data, bytes_of(DType::F32, before.conv.elements()));
+    std::memcpy(wide.g.data, before.g.data, bytes_of(DType::F32, before.g.elements()));
+    std::memcpy(wide.beta.data, before.beta.data, bytes_of(DType::F32, before.beta.elements()));
+  }
+  gated_delta(queue_, {queries_of(spec, wide.conv), keys_of(spec, wide.conv), values_of(spec, wide.conv), wide.g,
+                       wide.beta, spec.mapping, state.matrix(stored), read, stored});
+  state.advance(rows - pending, wide.slice(stored, rows - stored));
+}
+
+void Forward::delta_anchored(DeltaState& state, const DeltaState::Rows& rows, int64_t first, const Tensor& read) {
+  const DeltaSpec& spec = spec_.delta;
+  const int64_t count = rows.g.extent(0);
+  const DeltaState::View view = state.writable(count);
+  gated_delta_anchored(
+      queue_, {queries_of(spec, rows.conv), keys_of(spec, rows.conv), values_of(spec, rows.conv), rows.g, rows.beta,
+               spec.mapping, first, view.state, view.ring_k, view.ring_u, view.ring_g, read});
+  state.advance(count);
 }
 
 void Forward::dense_mlp(const DenseWeights& w, const Tensor& u, const Tensor& out) {

@@ -1,11 +1,26 @@
 #include "model/sequence.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
 
 namespace strata {
+
+void check_cache_types(const ModelSpec& spec, const CacheOptions& caches) {
+  for (const auto& [setting, type] : {std::pair{"cache_type_k", caches.keys}, std::pair{"cache_type_v", caches.values}})
+    for (const LayerSpec& layer : spec.layers) {
+      const auto block = static_cast<int64_t>(info(type).block_elements);
+      const int64_t dim = layer.attention.head_dim;
+      if (layer.mixer != MixerKind::Attention || dim % block == 0) continue;
+      throw Error(ErrorKind::Usage, std::string(setting) + " " + std::string(to_string(type)) +
+                                        " stores whole blocks of " + std::to_string(block) +
+                                        " channels, this model has heads of " + std::to_string(dim) +
+                                        ": take f16, bf16 or f32");
+    }
+}
 
 Sequence::Sequence(const ModelSpec& spec, int64_t capacity, const CacheOptions& options, PagePool pool)
     : trunk_layers_(spec.trunk_layers()), capacity_(capacity), options_(options) {
@@ -19,8 +34,9 @@ Sequence::Sequence(const ModelSpec& spec, int64_t capacity, const CacheOptions& 
       caches.v = PagedRows(pool, options.values, {attention.kv_heads, attention.head_dim});
     } else {
       const DeltaSpec& delta = spec.delta;
-      caches.delta =
-          DeltaState(pool, delta.key_heads, delta.value_heads, delta.dk, delta.dv, options.anchored ? kDeltaChunk : 1);
+      const DeltaState::Shape shape{delta.key_heads, delta.value_heads, delta.dk, delta.dv};
+      caches.delta = options.anchored ? DeltaState::anchored(pool, shape, kDeltaChunk)
+                                      : DeltaState::serial(pool, shape, options.window);
       caches.conv = HistoryRows(pool, DType::F32, delta.conv_width - 1, options.window, delta.channels());
     }
     if (layer.indexer.ratio > 0) {
@@ -66,17 +82,24 @@ void Sequence::check_lengths() const {
   });
 }
 
-void Sequence::prepare(int64_t rows) {
+namespace {
+
+void prepare_cache(DeltaState& cache, int64_t rows, int64_t certain) { cache.prepare(rows, certain); }
+void prepare_cache(auto& cache, int64_t rows, int64_t) { cache.prepare(rows); }
+
+}  // namespace
+
+void Sequence::prepare(int64_t rows, int64_t certain) {
   check_lengths();
   each_cache(*this, [&](auto& cache, bool trunk, int64_t length, int64_t ratio) {
-    if (trunk) cache.prepare((length + rows) / ratio - length / ratio);
+    if (trunk) prepare_cache(cache, (length + rows) / ratio - length / ratio, certain);
   });
 }
 
 void Sequence::prepare_mtp(int64_t rows) {
   check_lengths();
   each_cache(*this, [&](auto& cache, bool trunk, int64_t length, int64_t ratio) {
-    if (!trunk) cache.prepare((length + rows) / ratio - length / ratio);
+    if (!trunk) prepare_cache(cache, (length + rows) / ratio - length / ratio, rows);
   });
 }
 
@@ -90,9 +113,17 @@ void Sequence::advance_mtp(int64_t rows) {
   check_lengths();
 }
 
+void Sequence::check_held(bool trunk, int64_t length) const {
+  each_cache(*this, [&](const auto& cache, bool in_trunk, int64_t, int64_t ratio) {
+    if (in_trunk == trunk && length / ratio < cache.oldest())
+      throw Error(ErrorKind::Argument, "rows before position " + std::to_string(cache.oldest() * ratio) +
+                                           " cannot be taken back any more, so not to " + std::to_string(length));
+  });
+}
+
 int64_t Sequence::max_window() const {
-  const int64_t open = kDeltaChunk - 1 - length_ % kDeltaChunk;  // rows before the chunk is complete and folds
-  return std::min(options_.window, std::max<int64_t>(open, 1));
+  if (!options_.anchored) return std::max<int64_t>(options_.window, 1);
+  return std::min(std::max<int64_t>(options_.window, 1), std::max<int64_t>(1, kDeltaChunk - 1 - length_ % kDeltaChunk));
 }
 
 void Sequence::set_capacity(int64_t capacity) {
@@ -106,6 +137,7 @@ void Sequence::truncate(int64_t length) {
   if (length < 0 || length > length_)
     throw Error(ErrorKind::Argument,
                 "a sequence of " + std::to_string(length_) + " positions cannot be cut to " + std::to_string(length));
+  check_held(true, length);
   length_ = length;
   each_cache(*this, [&](auto& cache, bool trunk, int64_t position, int64_t ratio) {
     if (trunk) cache.truncate(position / ratio);
@@ -116,6 +148,7 @@ void Sequence::truncate_mtp(int64_t length) {
   if (length < 0 || length > mtp_length_)
     throw Error(ErrorKind::Argument,
                 "an MTP cache of " + std::to_string(mtp_length_) + " cells cannot be cut to " + std::to_string(length));
+  check_held(false, length);
   mtp_length_ = length;
   each_cache(*this, [&](auto& cache, bool trunk, int64_t position, int64_t ratio) {
     if (!trunk) cache.truncate(position / ratio);
@@ -138,7 +171,8 @@ void Sequence::save(ArchiveWriter& writer) const {
 
 void Sequence::load(ArchiveReader& reader) {
   length_ = reader.ranged(0, capacity_, "a length");
-  mtp_length_ = reader.ranged(0, capacity_, "a length of the MTP cache");
+  const bool drafts = layers.size() > static_cast<size_t>(trunk_layers_);
+  mtp_length_ = reader.ranged(0, drafts ? capacity_ : 0, "a length of the MTP cache");
   each_cache(*this, [&](auto& cache, bool, int64_t position, int64_t ratio) { cache.load(reader, position / ratio); });
 }
 

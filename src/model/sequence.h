@@ -12,13 +12,16 @@
 
 namespace strata {
 
+// Keys and values of 4 bits are rotated (ops/attention/rotation.h), each by itself: their caches hold rotated rows.
 struct CacheOptions {
-  DType keys = DType::F16, values = DType::F16;  // f32, f16, bf16, q8_0, q4_0 (rotated: kv_rotation.h)
+  DType keys = DType::F16, values = DType::F16;  // f32, f16, bf16, q8_0, q4_0
   DType index_keys = DType::BF16;                // f32, f16, bf16
   int64_t window = 8;                            // rows of one call that can be taken back
-  bool anchored =
-      true;  // delta nets keep their state at multiples of 64 and the rows since; else nothing is taken back
+  bool anchored = false;                         // delta nets in the anchored form (delta_state.h): other bits
 };
+
+// Block formats need heads of whole blocks, in every layer with attention. Error{Usage} naming setting, type and head.
+void check_cache_types(const ModelSpec& spec, const CacheOptions& options);
 
 struct LayerCaches {
   PagedRows k, v;          // [kv_heads, head_dim] a row; keys normed and rotated
@@ -50,23 +53,28 @@ class Sequence {
   int64_t mtp_length() const { return mtp_length_; }  // cells in the MTP blocks' caches
   const CacheOptions& options() const { return options_; }
 
-  // Rows that a call may have so that all but the first can be taken back.
+  // How many rows a call may have so that all but the first can be taken back.
   int64_t max_window() const;
-  // Takes back the last rows: at most `window` of them, and none before the last multiple of kDeltaChunk.
+  // Takes back rows of the last call: at most `window` of them. With delta nets in the serial form, those that were
+  // not certain; in the anchored form, none before the last multiple of kDeltaChunk. Error{Argument}
+  // for others, and nothing has changed.
   void truncate(int64_t length);
   void truncate_mtp(int64_t length);
 
   StateBytes bytes() const;  // now, whoever shares it
-  uint64_t hash() const;     // equal for equal tokens, however they came in; the MTP cells are not part of it
+  // Equal for equal tokens, however they came in; the MTP cells are not part of it. Like save(), Error{Argument} while
+  // rows that were not certain wait to be applied: Forward::settle() first.
+  uint64_t hash() const;
   void save(ArchiveWriter& writer) const;
   void load(ArchiveReader& reader);  // replaces everything; Error{Format}
 
   std::vector<LayerCaches> layers;
   HistoryRows ngram_context;  // i32: the last N - 1 tokens, -1 before the start
 
-  // For the forward pass: takes the memory that `rows` more need. Error{Memory}; Error{Argument} when an earlier pass
-  // ended half-way.
-  void prepare(int64_t rows);
+  // For the forward pass: takes the memory that `rows` more need, of which the first `certain` will never be taken
+  // back. Error{Memory}; Error{Argument} when an earlier pass ended half-way, or when more rows than the window holds
+  // are not certain.
+  void prepare(int64_t rows, int64_t certain);
   void prepare_mtp(int64_t rows);
   // Counts rows that every cache has taken. Error{Argument} when one of them disagrees.
   void advance(int64_t rows);
@@ -76,6 +84,7 @@ class Sequence {
   template <class Self, class Visit>
   static void each_cache(Self& self, Visit&& visit);  // visit(cache, in the trunk?, positions, positions of a row)
   void check_lengths() const;
+  void check_held(bool trunk, int64_t length) const;
 
   int trunk_layers_ = 0;
   int index_ratio_ = 1;

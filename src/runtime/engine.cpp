@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "runtime/plan.h"
 #include "runtime/slot.h"
 #include "runtime/vocabulary.h"
 
@@ -31,6 +32,7 @@ Engine::Engine(const EngineOptions& options, Log& log)
   if (options.prompt_cache_bytes > 0) cache_.emplace(pool_, options.prompt_cache_bytes);
   if (options.micro_batch < 1 || options.micro_batch > 65536)
     throw Error(ErrorKind::Usage, "a micro-batch has 1 to 65536 tokens, not " + std::to_string(options.micro_batch));
+  check_cache_types(model_.spec(), options.caches);
   queue_.cpu = options.cpu;
   queue_.strict_arms = options.strict_arms;
   queue_.profiler = options.profiler;
@@ -109,6 +111,7 @@ std::unique_ptr<Slot> Engine::open(const GenerateRequest& request, const Generat
                                    HeldSequence* held) {
   check(request);
   model_.file().check_sizes();
+  if (request.context > 0) check_memory(context_for(request));
   Constraint constraint;
   if (request.grammar) constraint = Constraint(*request.grammar, token_trie(), request.ignore_end);
   std::vector<int64_t> checkpoints;
@@ -121,7 +124,10 @@ GenerateResult Engine::close(Slot& slot, HeldSequence* held) {
   std::vector<int32_t> tokens = slot.history();
   std::vector<Sequence> checkpoints = slot.take_checkpoints();
   Sequence sequence = slot.take_sequence();
-  if (held != nullptr) *held = {tokens, sequence};
+  if (held != nullptr) {
+    settle(sequence);  // it may be saved
+    *held = {tokens, sequence};
+  }
   if (cache_) {
     tokens.resize(static_cast<size_t>(sequence.length()));
     cache_->keep(std::move(tokens), std::move(sequence), std::move(checkpoints), slot.shared_prefix());
@@ -129,9 +135,18 @@ GenerateResult Engine::close(Slot& slot, HeldSequence* held) {
   return slot.result();
 }
 
-void Engine::reserve(Slot& slot, const Segment& segment) {
+void Engine::settle(Sequence& sequence) {
   for (;;) try {
-      return segment.sequence->prepare(static_cast<int64_t>(segment.tokens.size()));
+      return forward_.settle(sequence);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::Memory || !cache_ || !cache_->evict()) throw;
+    }
+}
+
+void Engine::reserve(Slot& slot, const Segment& segment) {
+  const auto rows = static_cast<int64_t>(segment.tokens.size());
+  for (;;) try {
+      return segment.sequence->prepare(rows, segment.certain < 0 ? rows : segment.certain);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::Memory) throw;
       if (cache_ && cache_->evict()) continue;
@@ -146,24 +161,43 @@ GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCa
   while (!slot->done()) {
     if (slot->interrupted())
       slot->stop(FinishReason::Interrupted);
+    else if (below_memory_floor())
+      slot->stop(FinishReason::MemoryFloor);
     else
       step(*slot);
   }
   return close(*slot, held);
 }
 
+bool Engine::below_memory_floor() const {
+  return options_.memory_floor > 0 && list_devices().front().free_bytes < options_.memory_floor;
+}
+
+// A context that was asked for has to fit before the run begins.
+void Engine::check_memory(int64_t context) const {
+  const PlanRequest wanted{context, 1, options_.micro_batch, options_.caches};
+  const std::string refusal = does_not_fit(model_.spec(), model_.file(), wanted, options_.memory_floor);
+  if (!refusal.empty()) throw Error(ErrorKind::Memory, refusal, options_.model);
+}
+
 void Engine::step(Slot& slot) {
   const bool prompt = slot.in_prompt();
-  ProfileSpan span(queue_.profiler, prompt ? Stage::Prompt : Stage::Decode);
-  const Segment segment = slot.next(options_.micro_batch);
-  reserve(slot, segment);
   {
-    std::optional<ProfileSpan> verify;
-    if (slot.drafted() > 0) verify.emplace(queue_.profiler, Stage::Verify, slot.drafted() + 1);
-    forward_.run({&segment, 1});
+    ProfileSpan span(queue_.profiler, prompt ? Stage::Prompt : Stage::Decode);
+    const Segment segment = slot.next(options_.micro_batch);
+    reserve(slot, segment);
+    {
+      std::optional<ProfileSpan> verify;
+      if (slot.drafted() > 0) verify.emplace(queue_.profiler, Stage::Verify, slot.drafted() + 1);
+      forward_.run({&segment, 1});
+    }
+    span.add_tokens(prompt ? static_cast<int64_t>(segment.tokens.size()) : 1);
+    slot.consume_prompt();
+    if (!prompt) slot.choose();
   }
-  span.add_tokens(prompt ? static_cast<int64_t>(segment.tokens.size()) : 1);
-  slot.consume();
+  if (!prompt || slot.in_prompt() || slot.done()) return;
+  const ProfileSpan span(queue_.profiler, Stage::Decode);  // the first token comes from the prompt's last logits
+  slot.choose();
 }
 
 }  // namespace strata

@@ -34,6 +34,7 @@ struct EngineOptions {
   CacheOptions caches;
   uint64_t sequence_bytes = 0;       // memory of all sequences at most; 0: no limit
   uint64_t prompt_cache_bytes = 0;   // sequences are kept for prompts to come while all take less; 0: none is kept
+  uint64_t memory_floor = 0;         // bytes that stay free: a run that would go below is refused, one that does ends
   CpuFeatures cpu = cpu_features();  // what arms may use
   bool strict_arms = false;
   std::vector<std::pair<std::string, std::string>> arms;  // operator, arm
@@ -73,6 +74,8 @@ class Engine {
   // Takes the memory of the segment's rows, from kept sequences when there is no other. Error{Memory}.
   void reserve(Slot& slot, const Segment& segment);
 
+  bool below_memory_floor() const;  // running requests have to end
+
   const EngineOptions& options() const { return options_; }
   PagePool& pool() { return pool_; }
   PromptCache* prompt_cache() { return cache_ ? &*cache_ : nullptr; }  // null: there is none
@@ -80,7 +83,9 @@ class Engine {
  private:
   int64_t context_for(const GenerateRequest& request) const;
   Sequence begin_sequence(const GenerateRequest& request, HeldSequence* held);
+  void settle(Sequence& sequence);
   void load_tokenizer();
+  void check_memory(int64_t context) const;
   void step(Slot& slot);  // one forward pass
 
   EngineOptions options_;

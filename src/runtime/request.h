@@ -21,6 +21,7 @@ enum class FinishReason {
   StopString,
   Length,       // as many tokens as asked for, or the context is full
   Repetition,   // the same token as often in a row as the request allows
+  MemoryFloor,  // free memory fell below the floor
   Interrupted,  // the caller asked to stop; what was generated is in the result
 };
 const char* to_string(FinishReason reason);

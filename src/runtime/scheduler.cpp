@@ -67,7 +67,12 @@ bool Scheduler::step() {
   const Stepping stepping(*this);
   ++counts_.steps;
   end_interrupted();
-  admit();
+  if (!active_.empty() && engine_.below_memory_floor()) {  // the newest makes room
+    active_.back().slot->stop(FinishReason::MemoryFloor);
+    finish(active_.size() - 1);
+  } else {
+    admit();
+  }
   const std::vector<Segment> pass = make_pass();
   if (!pass.empty()) run_pass(pass);
   return true;

@@ -33,6 +33,7 @@ const char* to_string(FinishReason reason) {
     case FinishReason::StopString: return "stop string";
     case FinishReason::Length: return "length";
     case FinishReason::Repetition: return "repetition";
+    case FinishReason::MemoryFloor: return "memory floor";
     case FinishReason::Interrupted: return "interrupted";
   }
   return "unknown";
@@ -136,26 +137,8 @@ Segment Slot::next(int64_t limit) {
   return segment;
 }
 
-void Slot::consume() {
-  const bool prompt = first_ < prompt_size();
-  if (prompt) {
-    consume_prompt();
-    if (in_prompt()) return;
-    result_.prompt_seconds = seconds_since(start_);
-    output_start_ = Clock::now();
-    if (!done_) choose_tokens();
-  } else {
-    const int held = choose_tokens();
-    const ProfileSpan span(context_.forward.queue().profiler, Stage::Commit, 1 + held);
-    const int64_t kept = 1 + held;
-    if (kept < static_cast<int64_t>(rows_.size())) sequence_.truncate(first_ + kept);
-    if (mtp_) mtp_->keep(first_, kept);
-    if (mtp_ || lookup_) length_.observe(drafted(), held, seconds_since(step_start_));
-  }
-  if (!done_ && sequence_.length() == sequence_.capacity()) stop(FinishReason::Length);
-}
-
 void Slot::consume_prompt() {
+  if (first_ >= prompt_size()) return;
   if (mtp_) {
     mtp_->keep(first_, sequence_.length() - first_);
     if (!if_memory_allows([&] { mtp_->feed(history_); })) mtp_->skip();
@@ -165,6 +148,28 @@ void Slot::consume_prompt() {
     copies_.push_back(sequence_);
   }
   if (callbacks_.prompt_progress) callbacks_.prompt_progress(sequence_.length(), prompt_size());
+  if (in_prompt()) return;
+  result_.prompt_seconds = seconds_since(start_);
+  output_start_ = Clock::now();
+  if (constraint_.complete()) stop(FinishReason::EndOfText);
+}
+
+void Slot::choose() {
+  if (in_prompt() || done_) return;
+  const int held = choose_tokens();
+  if (first_ < prompt_size()) return finish_if_full();
+  const int64_t kept = 1 + held;
+  if (drafted() > 0) {
+    const ProfileSpan span(context_.forward.queue().profiler, Stage::Commit, kept);
+    if (held < drafted()) sequence_.truncate(first_ + kept);
+  }
+  if (mtp_) mtp_->keep(first_, kept);
+  if (mtp_ || lookup_) length_.observe(drafted(), held, seconds_since(step_start_));
+  finish_if_full();
+}
+
+void Slot::finish_if_full() {
+  if (sequence_.length() == sequence_.capacity()) stop(FinishReason::Length);
 }
 
 // A draft holds when the sampler chooses the same token from the row before it: as if there were no drafts.

@@ -46,19 +46,24 @@ class Slot {
   // consume(), which has to follow once they were run.
   Segment next(int64_t limit);
   int drafted() const { return static_cast<int>(drafts_.size()); }
-  // Chooses tokens from the logits of the rows of next(); takes rejected drafts back. Error{Model} for logits that are
-  // not finite.
-  void consume();
+  // Takes what the rows of next() gave, in two steps: what belongs to the prompt; then tokens from the logits, when
+  // there are any, and rejected drafts are taken back. Error{Model} for logits that are not finite.
+  void consume() {
+    consume_prompt();
+    choose();
+  }
+  void consume_prompt();
+  void choose();
 
   void stop(FinishReason reason);  // at once, between steps
   bool interrupted() const;        // the caller asked to stop
   GenerateResult result();         // when done
 
  private:
-  void consume_prompt();
   int64_t next_checkpoint() const;  // the end of the prompt when there is none
   int choose_tokens();              // how many drafts held
   bool take(int32_t token);
+  void finish_if_full();
   void draft();
   int draft_room() const;
 

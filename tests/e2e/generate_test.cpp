@@ -99,6 +99,14 @@ TEST(Generate, ASeedGivesTheSameText) {
   EXPECT_NE(with_seed("7"), with_seed("8"));
 }
 
+TEST(Generate, CachesOfEveryTypeAnswer) {
+  for (const char* type : {"f32", "bf16", "q8_0", "q4_0"})
+    EXPECT_EQ(generated({"-p", kQuestion, "-n", "8", "-ctk", type, "-ctv", type})["tokens"].size(), 8u) << type;
+  const ProcessResult wrong = strata({"generate", "-p", kQuestion, "--cache-type-k", "q9"});
+  EXPECT_EQ(wrong.exit_code, 2) << wrong.err;
+  EXPECT_NE(wrong.err.find("q8_0"), std::string::npos) << wrong.err;
+}
+
 TEST(Generate, StopStringEndsBeforeIt) {
   const nlohmann::json result = generated({"-p", kQuestion, "-n", "64", "--stop", "print lines"});
   EXPECT_EQ(result["text"], "The grep command is used to ");

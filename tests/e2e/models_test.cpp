@@ -93,6 +93,25 @@ TEST(Models, InspectTellsWhyAModelDoesNotRun) {
   expect_error({"inspect", folder.write("text.gguf", "no model")}, 1, {"GGUF"});
 }
 
+// A sequence's keys and values take what their types say; a type that the heads do not fit is one error.
+TEST(Models, MemoryCountsTheCacheTypes) {
+  auto memory = [&](std::vector<std::string> types) {
+    types.insert(types.begin(), {"inspect", "--json", kModel});
+    return nlohmann::json::parse(strata(types).out)["memory"][0];
+  };
+  const nlohmann::json plain = memory({}), small = memory({"-ctk", "q8_0", "-ctv", "q4_0"});
+  EXPECT_EQ(plain["kv_type"], "F16");
+  EXPECT_EQ(small["kv_type"], "Q8_0/Q4_0");
+  EXPECT_EQ(small["kv"].get<int64_t>() * 128, plain["kv"].get<int64_t>() * (34 + 18));
+  const TempFolder folder;
+  const std::string odd = folder.file("odd.gguf");
+  ASSERT_EQ(strata({"synth", "--arch", "qwen3", "--head-dim", "48", "-o", odd}).exit_code, 0);
+  expect_error({"generate", "-m", odd, "--tokens", "1", "-n", "1", "-ctv", "q8_0"}, 2,
+               {"cache_type_v", "Q8_0", "heads of 48"});
+  const nlohmann::json report = nlohmann::json::parse(strata({"inspect", "--json", "-ctk", "q4_0", odd}).out);
+  EXPECT_FALSE(report["runnable"].get<bool>());
+}
+
 TEST(Models, WrongUse) {
   const TempFolder folder;
   const std::string out = folder.file("out.gguf");

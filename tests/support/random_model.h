@@ -26,10 +26,10 @@ class RandomModel {
 
   explicit RandomModel(Shape shape) : shape_(shape) {}
 
-  void write_qwen3(const std::string& path) {
+  void write_qwen3(const std::string& path, const TensorValues& values = {}) {
     begin("qwen3", shape_.layers);
     for (int i = 0; i < shape_.layers; ++i) attention_layer(i, "ffn_norm", 1);
-    finish(path, {});
+    finish(path, values);
   }
 
   // Gated attention in every layer and one MTP block at the end: the parts of qwen35 that have no delta net.

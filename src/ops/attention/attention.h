@@ -8,8 +8,8 @@ namespace strata {
 
 struct AttentionArgs {
   Tensor q;     // f32 [rows, heads, dim], rows and heads may be strided
-  Tensor k;     // f32, f16 or bf16 [cells, kv_heads, dim], cells and heads may be strided, as in v
-  Tensor v;     // f32, f16 or bf16 [cells, kv_heads, dim]
+  Tensor k;     // f32, f16, bf16, q8_0 or q4_0 [cells, kv_heads, dim]; cells and heads may be strided
+  Tensor v;     // as k, with a type of its own
   Tensor n_kv;  // i32 [rows]: row t attends to cells 0 .. n_kv[t] - 1; 0 gives a row of zeros
   float scale = 1;
   Tensor out;                     // f32 [rows, heads, dim]; query head h reads kv head h / (heads / kv_heads)

@@ -32,8 +32,8 @@ std::vector<std::function<BenchShape()>> attention_shapes() {
   for (const HeadShape& heads : {HeadShape{24, 2, 256}, HeadShape{32, 8, 128}, HeadShape{8, 2, 64}}) {
     for (int64_t cells : {4096, 32768, 131072})
       for (DType kv : {DType::F32, DType::BF16}) list.push_back([=] { return timed(heads, 1, cells, kv); });
-    list.push_back([=] { return timed(heads, 1, 32768, DType::F16); });
-    list.push_back([=] { return timed(heads, 4, 32768, DType::BF16); });
+    for (DType kv : {DType::F16, DType::Q8_0, DType::Q4_0}) list.push_back([=] { return timed(heads, 1, 32768, kv); });
+    for (DType kv : {DType::BF16, DType::Q8_0}) list.push_back([=] { return timed(heads, 4, 32768, kv); });
     for (DType kv : {DType::F32, DType::BF16}) list.push_back([=] { return timed(heads, 64, 4096, kv); });
   }
   return list;

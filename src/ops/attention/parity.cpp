@@ -1,5 +1,6 @@
 // Cases of attention: lengths around blocks and splits, groups, head sizes, dtypes of k and v, scores that f32 holds
-// exactly, non-finite values. Cells that no row sees stay canaries: NaN as f32, and in half of the places as f16, bf16.
+// exactly, non-finite values. Cells that no row sees stay canaries: NaN as f32, and in half of the places as f16, bf16
+// or the scale of a block.
 #include "ops/attention/parity.h"
 
 #include <algorithm>
@@ -123,6 +124,18 @@ ParityCase dominant_case(const HeadShape& shape, uint64_t seed) {
   return finish(build, Tolerance::Zero);
 }
 
+// The same with keys and values in blocks: the decoder's values, copied.
+ParityCase dominant_block_case(DType k, DType v, uint64_t seed) {
+  Random random(seed);
+  const std::vector<int32_t> chosen{0, 15, 16, kSplit - 1, kSplit, 2 * kSplit + 18};
+  Builder build("one dominant cell, k " + std::string(to_string(k)) + ", v " + std::string(to_string(v)), attention,
+                attention_arms());
+  fill(build, {{6, 2, 96}, Lengths(chosen.size(), 2 * kSplit + 19), k, v}, random);
+  dominate(build.args().q, build.args().k.slice(0, 2 * kSplit + 19), chosen);
+  build.args().scale = 1;
+  return finish(build, Tolerance::Zero);
+}
+
 // Equal scores: exact means of small whole numbers, over powers of two of cells.
 ParityCase ties_case(uint64_t seed) {
   Random random(seed);
@@ -188,6 +201,16 @@ ParityCase bad_value_case(Bad where, int64_t cell, float value, uint64_t seed) {
   return finish(build);
 }
 
+// A NaN as the scale of a block reaches the rows that see its cell: their heads (k), the channels of the block (v).
+ParityCase bad_block_case(Bad where, DType type, uint64_t seed) {
+  Random random(seed);
+  Builder build("NaN as scale in " + std::string(where == Bad::K ? "k " : "v ") + std::string(to_string(type)),
+                attention, attention_arms());
+  fill(build, {{6, 2, 96}, {3, 600, 256, 257, 0}, type, type}, random);
+  spoil_block(where == Bad::K ? build.args().k : build.args().v, 256, 1, 2);
+  return finish(build);
+}
+
 class List {
  public:
   explicit List(uint64_t seed) : next_(seed * 1000003) {}
@@ -223,9 +246,16 @@ void add_shapes(List& list) {
   list.plan({{6, 3, 96}, window(70, 480), DType::F16, DType::F16});
   for (int64_t dim : {1, 15, 16, 17, 60, 64, 80, 96, 126, 128, 256, 320})
     list.plan({{4, 2, dim}, {300, 37}, DType::F32, DType::F32, 1, 1, dim % 3 != 0});
-  for (DType k : {DType::F32, DType::F16, DType::BF16})
-    for (DType v : {DType::F32, DType::F16, DType::BF16})
-      for (int64_t dim : {60, 64}) list.plan({{6, 2, dim}, {270, 5, 0}, k, v, 2});
+  for (DType k : kKvTypes)
+    for (DType v : kKvTypes)
+      for (int64_t dim : {60, 64})
+        if (dim % 32 == 0 || !(info(k).quantised || info(v).quantised)) list.plan({{6, 2, dim}, {270, 5, 0}, k, v, 2});
+  for (DType kv : {DType::Q8_0, DType::Q4_0}) {
+    list.plan({{4, 2, 32}, {513, 0, 1, 15, 16, 17, 255, 256, 257}, kv, kv});
+    list.plan({{8, 2, 64}, window(48, 230), kv, kv});
+    list.plan({{12, 1, 96}, window(3, 510), kv, kv, 3});
+    list.plan({{2, 2, 256}, {300, 37}, kv, kv, 1, 1, false});
+  }
   list.plan({{4, 2, 16}, {}});
   list.plan({{4, 2, 16}, {0, 0}});
 }
@@ -235,6 +265,7 @@ void add_long(List& list) {
   list.plan({{16, 1, 320}, window(6, 2200)});  // more splits than one round takes
   list.plan({{2, 1, 128}, {32768}, DType::BF16, DType::BF16});
   list.plan({{1, 1, 64}, {131072}, DType::F16, DType::F16});
+  list.plan({{4, 1, 128}, {5000}, DType::Q8_0, DType::Q8_0});
 }
 
 void add_values(List& list) {
@@ -242,6 +273,8 @@ void add_values(List& list) {
   list.add([](uint64_t s) { return magnitude_case(1e-18f, 1e-38f, s); });
   for (const HeadShape& shape : {HeadShape{4, 2, 64}, HeadShape{12, 1, 20}, HeadShape{3, 3, 16}})
     list.add([=](uint64_t s) { return dominant_case(shape, s); });
+  for (DType k : {DType::Q8_0, DType::Q4_0})
+    for (DType v : {DType::Q8_0, DType::Q4_0}) list.add([=](uint64_t s) { return dominant_block_case(k, v, s); });
   list.add(ties_case);
   list.add([](uint64_t s) { return exact_scores_case("scores near -1e6", -1e6f, 0.0625f, 64, s); });
   list.add([](uint64_t s) { return exact_scores_case("scores in 0 .. 88.7", 0, 0.125f, 710, s); });
@@ -254,6 +287,8 @@ void add_non_finite(List& list) {
   for (int64_t cell : {0, 15, 16, 255, 256, 599})
     for (Bad where : {Bad::K, Bad::V}) list.add([=](uint64_t s) { return bad_value_case(where, cell, NAN, s); });
   list.add([](uint64_t s) { return bad_value_case(Bad::Q, 1, NAN, s); });
+  for (DType type : {DType::Q8_0, DType::Q4_0})
+    for (Bad where : {Bad::K, Bad::V}) list.add([=](uint64_t s) { return bad_block_case(where, type, s); });
   const std::vector<std::pair<std::string, std::function<bool(int64_t)>>> masks{
       {"every third cell", [](int64_t cell) { return cell % 3 == 1; }},
       {"all but the last cell of a split", [](int64_t cell) { return cell % kSplit != kSplit - 1; }},

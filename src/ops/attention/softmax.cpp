@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "base/fault.h"
@@ -36,8 +37,16 @@ class Scratch {
 
 int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-KvType kv_type(DType type) {
-  return type == DType::F32 ? KvType::F32 : (type == DType::F16 ? KvType::F16 : KvType::BF16);
+// The types that the kernels read; nothing for all others.
+std::optional<KvType> kv_type(DType type) {
+  switch (type) {
+    case DType::F32: return KvType::F32;
+    case DType::F16: return KvType::F16;
+    case DType::BF16: return KvType::BF16;
+    case DType::Q8_0: return KvType::Q8_0;
+    case DType::Q4_0: return KvType::Q4_0;
+    default: return std::nullopt;
+  }
 }
 
 // Neighbouring rows that share their cells' keys and values.
@@ -105,7 +114,7 @@ class Walk {
     return {.data = static_cast<const char*>(tensor.data) + (pages.page == nullptr ? offset : 0),
             .stride = tensor.stride(0),
             .head_stride = tensor.stride(1),
-            .type = kv_type(tensor.dtype),
+            .type = kv_type(tensor.dtype).value(),
             .pages = pages.page,
             .offset = offset,
             .page_shift = pages.page == nullptr ? 0 : std::countr_zero(static_cast<uint64_t>(pages.rows)),
@@ -216,8 +225,12 @@ void check_cell_attention(const char* op, const CellAttention& args) {
   const int64_t cells = args.k.extent(0), kv_heads = args.kv_heads();
   check_shape(op, "v", args.v, {cells, kv_heads, dim});
   for (const auto& [name, tensor] : {std::pair{"k", &args.k}, std::pair{"v", &args.v}}) {
-    if (tensor->dtype != DType::F32 && tensor->dtype != DType::F16 && tensor->dtype != DType::BF16)
-      argument_error(op, std::string(name) + " is " + describe(*tensor) + ", needs f32, f16 or bf16");
+    const std::optional<KvType> type = kv_type(tensor->dtype);
+    if (!type)
+      argument_error(op, std::string(name) + " is " + describe(*tensor) + ", needs f32, f16, bf16, q8_0 or q4_0");
+    if (in_blocks(*type) && dim % kKvBlock != 0)
+      argument_error(op, std::string(name) + " is " + describe(*tensor) + ": heads of " + std::to_string(dim) +
+                             " channels are no whole blocks of " + std::to_string(kKvBlock));
     check_tensor(op, name, *tensor, tensor->dtype, {cells, kv_heads, dim});  // the last axis
   }
   for (const RowPages* pages : {&args.k_pages, &args.v_pages})

@@ -1,6 +1,7 @@
 // What the parity cases of attention and sparse_attention share.
 #pragma once
 
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,9 @@ inline std::string label(const HeadShape& shape) {
   return std::to_string(shape.heads) + "/" + std::to_string(shape.kv_heads) + " heads of " + std::to_string(shape.dim);
 }
 
-// Rows of f32, f16 or bf16.
+inline constexpr DType kKvTypes[] = {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0};
+
+// Rows of any type of keys and values.
 inline void fill_rows(const Tensor& tensor, Random& random, float low, float high) {
   std::vector<float> values(static_cast<size_t>(tensor.extent(tensor.rank - 1)));
   for_each_row(tensor, [&](void* row) {
@@ -27,6 +30,30 @@ inline void fill_rows(const Tensor& tensor, Random& random, float low, float hig
 }
 
 inline float& at(const Tensor& tensor, int64_t i, int64_t j, int64_t c) { return tensor[i].row<float>(j)[c]; }
+
+// q and k such that row t gives cell chosen[t] a score of about 1000 and all others 0, each row through a channel of
+// its own, with a scale of 1. The weight of every other cell is 0, in float64 as well: the values of the cell are
+// copied. k may be of any type.
+inline void dominate(const Tensor& q, const Tensor& k, const std::vector<int32_t>& chosen) {
+  const int64_t rows = q.extent(0), dim = q.extent(2);
+  std::vector<float> values(static_cast<size_t>(dim));
+  auto channel = [&](int64_t t) { return t * dim / rows; };
+  for (int64_t t = 0; t < rows; ++t)
+    for (int64_t h = 0; h < q.extent(1); ++h)
+      for (int64_t c = 0; c < dim; ++c) at(q, t, h, c) = c == channel(t) ? 1.0f : 0.0f;
+  for (int64_t cell = 0; cell < k.extent(0); ++cell) {
+    std::fill(values.begin(), values.end(), 0.0f);
+    for (int64_t t = 0; t < rows; ++t)
+      if (chosen[static_cast<size_t>(t)] == cell) values[static_cast<size_t>(channel(t))] = 1000;
+    for (int64_t x = 0; x < k.extent(1); ++x) gguf::encoder(k.dtype)(values.data(), k[cell].row<void>(x), dim);
+  }
+}
+
+// Makes the scale of a block NaN: all its channels are.
+inline void spoil_block(const Tensor& tensor, int64_t cell, int64_t kv_head, int64_t block) {
+  const uint16_t nan = 0x7e00;
+  std::memcpy(tensor[cell].row<char>(kv_head) + block * info(tensor.dtype).block_bytes, &nan, sizeof nan);
+}
 
 enum class Tolerance { Bound, Zero };
 

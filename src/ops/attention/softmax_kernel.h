@@ -23,9 +23,18 @@ constexpr int kTileQueries = 2, kTileCells = 2, kTileChannels = 2;
 constexpr int kTileQueries = 1, kTileCells = 1, kTileChannels = 1;
 #endif
 
-// Sixteen values from channel i on.
+// Sixteen values from channel i on, a multiple of 16. Of a block they are level · scale, as gguf/quant.h decodes it;
+// the product is exact.
 template <KvType type>
 STRATA_SIMD F32x16 load_kv(const char* row, int64_t i) {
+  if constexpr (in_blocks(type)) {
+    const char* block = row + i / kKvBlock * kv_unit_bytes(type);
+    uint16_t half;
+    __builtin_memcpy(&half, block, sizeof half);
+    const F32x16 scale = broadcast16_f16(half);
+    if constexpr (type == KvType::Q8_0) return load16_i8(block + 2 + (i & 16)) * scale;
+    return load16_level4(block + 2, (i & 16) != 0 ? 4 : 0) * scale;  // low halves first
+  }
   if constexpr (type == KvType::F32) return load16(reinterpret_cast<const float*>(row) + i);
   if constexpr (type == KvType::F16) return load16_f16(reinterpret_cast<const uint16_t*>(row) + i);
   return load16_bf16(reinterpret_cast<const uint16_t*>(row) + i);
@@ -34,7 +43,7 @@ STRATA_SIMD F32x16 load_kv(const char* row, int64_t i) {
 // One cell's values as f32, zeros up to width.
 template <KvType type>
 STRATA_SIMD void expand(const char* source, int64_t dim, float* out) {
-  constexpr int64_t kBytes = type == KvType::F32 ? 4 : 2;
+  constexpr int64_t kBytes = kv_unit_bytes(type);
   const int64_t whole = dim / 16 * 16, rest = dim > whole && fault(Fault::SkipTail) ? 0 : dim - whole;
   for (int64_t i = 0; i < whole; i += 16) store16(out + i, load_kv<type>(source, i));
   if (rest == 0) return;
@@ -63,7 +72,7 @@ struct Ahead {
 // For a block of `steps` steps. What does not fit is left to the demand of that block.
 STRATA_SIMD void look_ahead(Ahead& a, const SoftmaxSplit& s, const KvCells& cells, int64_t begin, int64_t end,
                             int64_t steps) {
-  const int64_t bytes = s.dim * (cells.type == KvType::F32 ? 4 : 2);
+  const int64_t bytes = kv_bytes(cells.type, s.dim);
   a.count = a.done = 0;
   for (int64_t n = begin; n < end; ++n)
     for (int64_t x = 0; x < s.kv_heads; ++x) {
@@ -82,14 +91,16 @@ STRATA_SIMD void step(Ahead& a) {
 }
 
 // Points rows[0 .. kSoftmaxBlock) at one head of cells begin .. begin + count - 1 of the split; what is left of the
-// block repeats the last one. Heads whose size is no multiple of 16 are copied as f32; true when they were.
+// block repeats the last one. Heads whose size is no multiple of 16 are copied as f32; true when they were. Heads in
+// blocks never are.
 template <KvType type>
 STRATA_SIMD bool fetch(const SoftmaxSplit& s, const KvCells& cells, int64_t head, int64_t begin, int64_t count,
                        const char** rows) {
-  const bool copied = s.dim != s.width;
+  const bool copied = !in_blocks(type) && s.dim != s.width;
   for (int64_t i = 0; i < count; ++i) {
     const char* source = cell_at(s, cells, begin + i) + head * cells.head_stride;
-    if (copied) expand<type>(source, s.dim, s.rows + i * s.width);
+    if constexpr (!in_blocks(type))
+      if (copied) expand<type>(source, s.dim, s.rows + i * s.width);
     rows[i] = copied ? reinterpret_cast<const char*>(s.rows + i * s.width) : source;
   }
   for (int64_t i = count; i < kSoftmaxBlock; ++i) rows[i] = rows[count - 1];
@@ -285,8 +296,10 @@ void sum_cells(const SoftmaxSplit& s, int64_t cells, Ahead& ahead) {
 }
 
 using Phase = void (*)(const SoftmaxSplit&, int64_t cells, Ahead&);
-constexpr Phase kScore[] = {score_cells<KvType::F32>, score_cells<KvType::F16>, score_cells<KvType::BF16>};
-constexpr Phase kSum[] = {sum_cells<KvType::F32>, sum_cells<KvType::F16>, sum_cells<KvType::BF16>};
+constexpr Phase kScore[] = {score_cells<KvType::F32>, score_cells<KvType::F16>, score_cells<KvType::BF16>,
+                            score_cells<KvType::Q8_0>, score_cells<KvType::Q4_0>};
+constexpr Phase kSum[] = {sum_cells<KvType::F32>, sum_cells<KvType::F16>, sum_cells<KvType::BF16>,
+                          sum_cells<KvType::Q8_0>, sum_cells<KvType::Q4_0>};
 
 void attend_split(const SoftmaxSplit& s) {
   Ahead ahead;

@@ -8,7 +8,18 @@ namespace strata {
 
 inline constexpr int64_t kSplit = 256;  // cells; the results' bits depend on it
 
-enum class KvType { F32, F16, BF16 };
+// The block formats: an f16 scale and 32 levels, one byte or half a byte each (docs/formats.md).
+enum class KvType { F32, F16, BF16, Q8_0, Q4_0 };
+inline constexpr int64_t kKvBlock = 32;
+
+[[maybe_unused]] static constexpr bool in_blocks(KvType type) { return type == KvType::Q8_0 || type == KvType::Q4_0; }
+// A block, or a channel.
+[[maybe_unused]] static constexpr int64_t kv_unit_bytes(KvType type) {
+  return type == KvType::F32 ? 4 : (type == KvType::Q8_0 ? 34 : (type == KvType::Q4_0 ? 18 : 2));
+}
+[[maybe_unused]] static constexpr int64_t kv_bytes(KvType type, int64_t dim) {
+  return (in_blocks(type) ? dim / kKvBlock : dim) * kv_unit_bytes(type);
+}
 
 // Where the first of some kv heads has cell 0, and the ways to the next cell and to the next head. With pages, cell c
 // is at pages[c >> page_shift] + (c & page_mask) · stride + offset, and data is not used.

@@ -6,13 +6,19 @@ namespace strata {
 namespace {
 
 // The wy arms start their chunks at the call's first row: a row's bits depend on how many came before it in the call.
+std::string stores_at_the_end(const GatedDeltaArgs& args) {
+  if (stored_rows(args) == args.q.extent(0)) return {};
+  return "the chunk form stores the state after all " + std::to_string(args.q.extent(0)) + " rows, not after " +
+         std::to_string(args.stored);
+}
+
 constexpr Arm<GatedDeltaArgs> kArms[] = {
     {"avx512", always_runs<GatedDeltaArgs>, gated_delta_avx512, true, false, CpuIsa::Avx512},
     {"avx2", always_runs<GatedDeltaArgs>, gated_delta_avx2, true, false, CpuIsa::Avx2},
     {"portable", always_runs<GatedDeltaArgs>, gated_delta_portable},
-    {"wy", always_runs<GatedDeltaArgs>, gated_delta_wy_avx512, false, true, CpuIsa::Avx512},
-    {"wy-avx2", always_runs<GatedDeltaArgs>, gated_delta_wy_avx2, false, true, CpuIsa::Avx2},
-    {"wy-portable", always_runs<GatedDeltaArgs>, gated_delta_wy_portable, false, true}};
+    {"wy", stores_at_the_end, gated_delta_wy_avx512, false, true, CpuIsa::Avx512},
+    {"wy-avx2", stores_at_the_end, gated_delta_wy_avx2, false, true, CpuIsa::Avx2},
+    {"wy-portable", stores_at_the_end, gated_delta_wy_portable, false, true}};
 constexpr Arm<GatedDeltaAnchoredArgs> kAnchoredArms[] = {
     {"avx512", always_runs<GatedDeltaAnchoredArgs>, gated_delta_anchored_avx512, true, false, CpuIsa::Avx512},
     {"avx2", always_runs<GatedDeltaAnchoredArgs>, gated_delta_anchored_avx2, true, false, CpuIsa::Avx2},
@@ -41,6 +47,9 @@ void check_common(const char* op, const Args& args) {
 
 void gated_delta(Queue& queue, const GatedDeltaArgs& args) {
   check_common("gated_delta", args);
+  if (args.stored < -1 || args.stored > args.q.extent(0))
+    argument_error("gated_delta",
+                   "stored is " + std::to_string(args.stored) + " of " + std::to_string(args.q.extent(0)) + " rows");
   choose_arm<GatedDeltaArgs>(queue, "gated_delta", kArms, args).run(queue, args);
 }
 

@@ -126,11 +126,15 @@ void gated_delta_bound(const GatedDeltaArgs& args, int64_t chunk, double* out, d
   for (int64_t h = 0; h < heads; ++h) {
     HeadBound bound(dk, dv, chunk, rows);
     read_state(args.state, h, bound.state());
+    const auto store = [&] {
+      for (int64_t i = 0; i < dk * dv; ++i) state[h * dk * dv + i] = bound.error(static_cast<size_t>(i % dv));
+    };
     for (int64_t t = 0; t < rows; ++t) {
+      if (t == args.stored) store();
       if (t % chunk == 0) bound.anchor();
       bound.step(delta_token(args, t, h), out + (t * heads + h) * dv, nullptr);
     }
-    for (int64_t i = 0; i < dk * dv; ++i) state[h * dk * dv + i] = bound.error(static_cast<size_t>(i % dv));
+    if (args.stored < 0 || args.stored == rows) store();
   }
 }
 

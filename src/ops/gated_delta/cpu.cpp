@@ -48,6 +48,7 @@ void step(float* state, int64_t stride, const float* q, const float* k, const fl
 void gated_delta_portable(Queue& queue, const GatedDeltaArgs& args) {
   const int64_t rows = args.q.extent(0), key_heads = args.q.extent(1), dk = args.q.extent(2);
   const int64_t value_heads = args.v.extent(1), dv = args.v.extent(2);
+  const int64_t stored = stored_rows(args);
   const float query_scale = 1.0f / std::sqrt(static_cast<float>(dk));
   std::vector<float> queries(static_cast<size_t>(rows * key_heads * dk)), keys(queries.size());
   queue.pool().run(rows * key_heads, ThreadPool::grain_of(4 * dk), [&](int64_t begin, int64_t end, int) {
@@ -58,23 +59,31 @@ void gated_delta_portable(Queue& queue, const GatedDeltaArgs& args) {
     }
   });
   const int64_t slices = (dv + kColumnSlice - 1) / kColumnSlice;
-  queue.pool().run(
-      value_heads * slices, ThreadPool::grain_of(rows * dk * kColumnSlice * 4), [&](int64_t begin, int64_t end, int) {
-        float delta[kColumnSlice];
-        for (int64_t item = begin; item < end; ++item) {
-          const int64_t h = item / slices, first = item % slices * kColumnSlice;
-          const int64_t count = std::min(kColumnSlice, dv - first);
-          if (count < kColumnSlice && fault(Fault::SkipTail)) continue;
-          const int64_t key_head = key_head_of_arm(args.mapping, h, key_heads, value_heads);
-          for (int64_t t = 0; t < rows; ++t) {
-            const int64_t key_row = (t * key_heads + key_head) * dk;
-            step(args.state.row<float>(h) + first, args.state.stride(1) / static_cast<int64_t>(sizeof(float)),
-                 queries.data() + key_row, keys.data() + key_row, args.v[t].row<const float>(h) + first,
-                 exp_f32(args.g.row<const float>(t)[h]), args.beta.row<const float>(t)[h], dk, count, delta,
-                 args.out[t].row<float>(h) + first);
-          }
-        }
-      });
+  queue.pool().run(value_heads * slices, ThreadPool::grain_of(rows * dk * kColumnSlice * 4),
+                   [&](int64_t begin, int64_t end, int) {
+                     float delta[kColumnSlice];
+                     std::vector<float> copy(static_cast<size_t>(stored < rows ? dk * kColumnSlice : 0));
+                     for (int64_t item = begin; item < end; ++item) {
+                       const int64_t h = item / slices, first = item % slices * kColumnSlice;
+                       const int64_t count = std::min(kColumnSlice, dv - first);
+                       if (count < kColumnSlice && fault(Fault::SkipTail)) continue;
+                       const int64_t key_head = key_head_of_arm(args.mapping, h, key_heads, value_heads);
+                       float* state = args.state.row<float>(h) + first;
+                       int64_t stride = args.state.stride(1) / static_cast<int64_t>(sizeof(float));
+                       for (int64_t t = 0; t < rows; ++t) {
+                         if (t == stored) {
+                           for (int64_t i = 0; i < dk; ++i)
+                             std::copy_n(state + i * stride, count, copy.data() + i * kColumnSlice);
+                           state = copy.data();
+                           stride = kColumnSlice;
+                         }
+                         const int64_t key_row = (t * key_heads + key_head) * dk;
+                         step(state, stride, queries.data() + key_row, keys.data() + key_row,
+                              args.v[t].row<const float>(h) + first, exp_f32(args.g.row<const float>(t)[h]),
+                              args.beta.row<const float>(t)[h], dk, count, delta, args.out[t].row<float>(h) + first);
+                       }
+                     }
+                   });
 }
 
 void gated_delta_gates_portable(Queue&, const GatedDeltaGatesArgs& args) {

@@ -17,6 +17,7 @@ void gated_delta_anchored_portable(Queue& queue, const GatedDeltaAnchoredArgs& a
 void gated_delta_anchored_avx2(Queue& queue, const GatedDeltaAnchoredArgs& args);
 void gated_delta_anchored_avx512(Queue& queue, const GatedDeltaAnchoredArgs& args);
 
+inline int64_t stored_rows(const GatedDeltaArgs& args) { return args.stored < 0 ? args.q.extent(0) : args.stored; }
 // The key head of a value head, and the value heads of a key head: index 0 .. value_heads / key_heads - 1.
 int64_t key_head_of_arm(HeadMapping mapping, int64_t head, int64_t key_heads, int64_t value_heads);
 int64_t value_head_of_arm(HeadMapping mapping, int64_t key_head, int64_t index, int64_t key_heads, int64_t value_heads);

@@ -26,10 +26,33 @@ void serial_slice_packed(const SerialKernels& kernels, SerialSlice slice, float*
   for (int64_t i = 0; i < slice.dk; ++i) std::copy_n(packed + i * slice.count, slice.count, state + i * stride);
 }
 
+SerialSlice rows_of(SerialSlice slice, int64_t first, int64_t count) {
+  slice.rows = count;
+  slice.q += first * slice.key_stride;
+  slice.k += first * slice.key_stride;
+  slice.v += first * slice.v_stride;
+  slice.decay += first * slice.decay_stride;
+  slice.beta += first * slice.beta_stride;
+  slice.out += first * slice.out_stride;
+  return slice;
+}
+
+// The rows behind `stored` run on a copy of the columns that is thrown away.
+void serial_slice_stored(const SerialKernels& kernels, const SerialSlice& slice, int64_t stored, float* packed) {
+  if (stored > 0) serial_slice_packed(kernels, rows_of(slice, 0, stored), packed);
+  if (stored == slice.rows) return;
+  SerialSlice rest = rows_of(slice, stored, slice.rows - stored);
+  for (int64_t i = 0; i < slice.dk; ++i)
+    std::copy_n(slice.state + i * slice.state_stride, slice.count, packed + i * slice.count);
+  rest.state = packed;
+  rest.state_stride = slice.count;
+  kernels.slice(rest);
+}
+
 // All heads, rows of one block.
 void serial_block(Queue& queue, const GatedDeltaArgs& args, const SerialKernels& kernels, float* scratch) {
   const int64_t rows = args.q.extent(0), key_heads = args.q.extent(1), dk = args.q.extent(2);
-  const int64_t value_heads = args.v.extent(1), dv = args.v.extent(2);
+  const int64_t value_heads = args.v.extent(1), dv = args.v.extent(2), stored = stored_rows(args);
   float *queries = scratch, *keys = queries + rows * key_heads * dk, *decays = keys + rows * key_heads * dk;
   normalise_rows(queue, args.q, query_factor(dk), kernels.normalise, queries, rows * dk, dk);
   normalise_rows(queue, args.k, 1, kernels.normalise, keys, rows * dk, dk);
@@ -38,12 +61,12 @@ void serial_block(Queue& queue, const GatedDeltaArgs& args, const SerialKernels&
   const int64_t width = rows < kDeltaManyRows ? kDeltaWideSlice : kDeltaSlice, slices = (dv + width - 1) / width;
   const int64_t grain = ThreadPool::grain_of(rows * dk * std::min(dv, width) / 4);
   queue.pool().run(value_heads * slices, grain, [&](int64_t begin, int64_t end, int) {
-    const auto packed =
-        std::make_unique_for_overwrite<float[]>(static_cast<size_t>(rows < kDeltaManyRows ? 0 : dk * width));
+    const bool copies = rows >= kDeltaManyRows || stored < rows;
+    const auto packed = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(copies ? dk * width : 0));
     for (int64_t item = begin; item < end; ++item) {
       const int64_t h = item / slices, first = item % slices * width;
       const int64_t key_head = key_head_of_arm(args.mapping, h, key_heads, value_heads);
-      serial_slice_packed(kernels,
+      serial_slice_stored(kernels,
                           {.rows = rows,
                            .dk = dk,
                            .count = std::min(width, dv - first),
@@ -60,18 +83,22 @@ void serial_block(Queue& queue, const GatedDeltaArgs& args, const SerialKernels&
                            .beta_stride = floats(args.beta.stride(0)),
                            .out = args.out[0].row<float>(h) + first,
                            .out_stride = floats(args.out.stride(0))},
-                          packed.get());
+                          stored, packed.get());
     }
   });
 }
 
 void run(Queue& queue, const GatedDeltaArgs& args, const SerialKernels& kernels) {
-  const int64_t rows = args.q.extent(0), block = std::min(rows, kBlock);
+  const int64_t rows = args.q.extent(0), stored = stored_rows(args);
+  // Rows behind the stored ones need the copy of the state that their block makes: they are one block.
+  const int64_t tail = stored < rows ? stored / kBlock * kBlock : rows,
+                block = std::max(std::min(rows, kBlock), rows - tail);
   const int64_t per_row = 2 * args.q.extent(1) * args.q.extent(2) + args.v.extent(1);
   const auto scratch = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(block * per_row));
-  for (int64_t first = 0; first < rows; first += block) {
-    const int64_t count = std::min(block, rows - first);
+  for (int64_t first = 0, count = 0; first < rows; first += count) {
+    count = first < tail ? std::min(kBlock, tail - first) : rows - first;
     GatedDeltaArgs part = args;
+    part.stored = std::clamp<int64_t>(stored - first, 0, count);
     for (Tensor GatedDeltaArgs::*tensor : {&GatedDeltaArgs::q, &GatedDeltaArgs::k, &GatedDeltaArgs::v,
                                            &GatedDeltaArgs::g, &GatedDeltaArgs::beta, &GatedDeltaArgs::out})
       part.*tensor = (args.*tensor).slice(first, count);

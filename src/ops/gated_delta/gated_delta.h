@@ -19,13 +19,15 @@ struct GatedDeltaArgs {
   Tensor g;     // f32 [rows, value_heads]: log decay, <= 0
   Tensor beta;  // f32 [rows, value_heads]
   HeadMapping mapping = HeadMapping::Grouped;
-  Tensor state;  // f32 [value_heads, dk, dv], in and out
-  Tensor out;    // f32 [rows, value_heads, dv]
+  Tensor state;         // f32 [value_heads, dk, dv], in and out
+  Tensor out;           // f32 [rows, value_heads, dv]
+  int64_t stored = -1;  // rows after which the state is stored; -1: all. Later rows leave it alone
 };
 
 void gated_delta(Queue& queue, const GatedDeltaArgs& args);
 
-// float64 [rows, value_heads, dv] and the state after the rows [value_heads, dk, dv], from the state before the call.
+// float64 [rows, value_heads, dv] and the state after the stored rows [value_heads, dk, dv], from the state before the
+// call.
 void gated_delta_oracle(const GatedDeltaArgs& args, double* out, double* state);
 // Bounds on |error| of every element of both (README.md, Error) for arms that go back to the state every `chunk` rows:
 // 1 is the recurrence; a larger chunk covers every smaller one.

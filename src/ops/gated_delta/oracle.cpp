@@ -44,7 +44,12 @@ void gated_delta_oracle(const GatedDeltaArgs& args, double* out, double* state) 
   for (int64_t h = 0; h < heads; ++h) {
     double* s = state + h * dk * dv;
     read_state(args.state, h, s);
-    for (int64_t t = 0; t < rows; ++t) step(delta_token(args, t, h), s, delta.data(), out + (t * heads + h) * dv);
+    std::vector<double> stored;
+    for (int64_t t = 0; t < rows; ++t) {
+      if (t == args.stored) stored.assign(s, s + dk * dv);
+      step(delta_token(args, t, h), s, delta.data(), out + (t * heads + h) * dv);
+    }
+    std::copy(stored.begin(), stored.end(), s);
   }
 }
 

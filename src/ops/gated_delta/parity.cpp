@@ -17,6 +17,31 @@ GatedDeltaArgs rows_of(const GatedDeltaArgs& args, int64_t first, int64_t count)
   return part;
 }
 
+// The stored rows and the rest in calls of their own; then each row of the rest as the last of a call.
+void stored_variants(Builder& build) {
+  const GatedDeltaArgs args = build.args();
+  const int64_t rest = args.q.extent(0) - args.stored;
+  const auto stored = [args](Queue& queue) {
+    GatedDeltaArgs part = rows_of(args, 0, args.stored);
+    part.stored = -1;
+    gated_delta(queue, part);
+  };
+  const auto thrown_away = [args](Queue& queue, int64_t count) {
+    GatedDeltaArgs part = rows_of(args, args.stored, count);
+    part.stored = 0;
+    gated_delta(queue, part);
+  };
+  build.variant("two calls", [=](Queue& queue) {
+    stored(queue);
+    thrown_away(queue, rest);
+  });
+  if (rest > 16) return;
+  build.variant("the rest once for each of its rows", [=](Queue& queue) {
+    stored(queue);
+    for (int64_t count = rest; count > 0; --count) thrown_away(queue, count);
+  });
+}
+
 void expect(Builder& build, bool exact) {
   const GatedDeltaArgs& args = build.args();
   std::vector<double> out(static_cast<size_t>(args.out.elements())), state(static_cast<size_t>(args.state.elements()));
@@ -34,6 +59,7 @@ void expect(Builder& build, bool exact) {
   build.output("out", &GatedDeltaArgs::out, std::move(out), std::move(out_bound));
   build.output("state", &GatedDeltaArgs::state, std::move(state), std::move(state_bound));
   build.restored(&GatedDeltaArgs::state);
+  if (args.stored >= 0) return stored_variants(build);
   // Long cases are not repeated row by row: the kernels do not know how many rows came before.
   if (args.q.extent(0) <= 200)
     build.rows({&GatedDeltaArgs::q, &GatedDeltaArgs::k, &GatedDeltaArgs::v, &GatedDeltaArgs::g, &GatedDeltaArgs::beta,
@@ -53,6 +79,16 @@ ParityCase random_case(const GatedDeltaShape& shape, const std::string& name, co
   Random random(seed);
   Builder build(label(shape, name), gated_delta, gated_delta_arms());
   fill_problem(build.memory(), build.args(), shape, gates, magnitude, random);
+  expect(build, false);
+  return build.build();
+}
+
+ParityCase stored_case(const GatedDeltaShape& shape, int64_t stored, uint64_t seed) {
+  Random random(seed);
+  Builder build(label(shape, "mixed gates, stored after " + std::to_string(stored)), gated_delta, gated_delta_arms());
+  fill_problem(
+      build.memory(), build.args(), shape, [seed](int64_t h) { return mixed_gates(h, seed); }, 1, random);
+  build.args().stored = stored;
   expect(build, false);
   return build.build();
 }
@@ -117,6 +153,12 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
   for (int64_t rows : {1, 66}) add({rows, 16, 32, 128, 128});
   add({200, 16, 48, 128, 128, HeadMapping::Tiled});
   add({4099, 1, 3, 32, 24, HeadMapping::Tiled});
+  constexpr int64_t kStored[][2] = {{1, 0}, {1, 1}, {2, 1}, {9, 1}, {9, 8}, {16, 7}, {40, 17}, {70, 64}, {300, 260}};
+  for (const auto& [rows, stored] : kStored)
+    list.push_back([rows = rows, stored = stored, own = next++] {
+      return stored_case({rows, 2, 6, 17, 67, HeadMapping::Tiled}, stored, own);
+    });
+  list.push_back([own = next++] { return stored_case({8, 16, 48, 128, 128}, 3, own); });
   for (HeadMapping mapping : {HeadMapping::Grouped, HeadMapping::Tiled})
     list.push_back([mapping, own = next++] { return coded_case(mapping, own); });
   for (int which = 0; which < 6; ++which) list.push_back([which, own = next++] { return not_finite_case(which, own); });

@@ -40,7 +40,7 @@ BenchShape timed(const HeadShape& heads, int64_t rows, int64_t cells, DType kv) 
 
 std::vector<std::function<BenchShape()>> sparse_attention_shapes() {
   std::vector<std::function<BenchShape()>> list;
-  for (DType kv : {DType::F32, DType::BF16})
+  for (DType kv : {DType::F32, DType::BF16, DType::Q8_0})
     for (int64_t rows : {1, 4, 64}) list.push_back([=] { return timed({24, 2, 256}, rows, 32768, kv); });
   return list;
 }

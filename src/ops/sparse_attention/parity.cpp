@@ -115,6 +115,21 @@ ParityCase dominant_case(uint64_t seed) {
   return finish(build, Tolerance::Zero);
 }
 
+// The same with keys and values in blocks.
+ParityCase dominant_block_case(DType type, uint64_t seed) {
+  Random random(seed);
+  const std::vector<int64_t> places{0, 15, 16, kSplit - 1, kSplit, 2 * kSplit, 2 * kSplit + 2};
+  Builder build("one dominant cell in each list, " + std::string(to_string(type)), sparse_attention,
+                sparse_attention_arms());
+  fill(build, {{6, 2, 96}, 3000, std::vector<int64_t>(places.size(), 2 * kSplit + 3), type, type}, random);
+  std::vector<int32_t> chosen;
+  for (size_t t = 0; t < places.size(); ++t)
+    chosen.push_back(build.args().ids.row<int32_t>(static_cast<int64_t>(t))[places[t]]);
+  dominate(build.args().q, build.args().k, chosen);
+  build.args().scale = 1;
+  return finish(build, Tolerance::Zero);
+}
+
 // A NaN in a cell reaches the rows that select it only; minus infinity leaves the list of every row. Row 0 has the
 // value at the places of its list that `bad` names.
 ParityCase bad_key_case(const std::string& name, float value, const std::function<bool(int64_t n)>& bad,
@@ -146,13 +161,20 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
           4});
   for (int64_t dim : {1, 15, 16, 17, 60, 64, 80, 96, 126, 128, 256})
     plan({{4, 2, dim}, 500, {300, 0, 37}, DType::F32, DType::F32, 1, 1, dim});
-  for (DType k : {DType::F32, DType::F16, DType::BF16})
-    for (DType v : {DType::F32, DType::F16, DType::BF16}) plan({{6, 2, 64}, 400, {270, 5, 0}, k, v, 2, 4, 7});
+  for (DType k : kKvTypes)
+    for (DType v : kKvTypes) plan({{6, 2, 64}, 400, {270, 5, 0}, k, v, 2, 4, 7});
+  for (DType kv : {DType::Q8_0, DType::Q4_0}) {
+    plan({{4, 2, 32}, 900, {513, 0, 1, 15, 16, 17, 255, 256, 257}, kv, kv});
+    plan({{12, 1, 96}, 600, {259, 300}, kv, kv, 3, 4});
+    plan({{4, 2, 256}, 2000, {1000}, kv, kv, 1, 4});
+  }
   plan({{12, 1, 32}, 300, std::vector<int64_t>(50, 40), DType::BF16, DType::BF16});
   plan({{4, 2, 16}, 10, {}});
   plan({{4, 2, 16}, 10, {0, 0}});
   plan({{4, 2, 16}, 10, {10, 10, 10, 1}});
   list.push_back([s = next++] { return dominant_case(s); });
+  for (DType type : {DType::Q8_0, DType::Q4_0})
+    list.push_back([=, s = next++] { return dominant_block_case(type, s); });
   for (float value : {NAN, -INFINITY})
     list.push_back([=, s = next++] {
       return bad_key_case(

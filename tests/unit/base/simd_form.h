@@ -24,12 +24,15 @@ void form_relu(const float* x, float* y, int64_t n) {
 }
 void form_bf16(const uint16_t* x, float* y) { store16(y, load16_bf16(x)); }
 void form_f16(const uint16_t* x, float* y) { store16(y, load16_f16(x)); }
+void form_all_f16(uint16_t x, float* y) { store16(y, broadcast16_f16(x)); }
+void form_i8(const void* x, float* y) { store16(y, load16_i8(x)); }
+void form_level4(const void* x, int shift, float* y) { store16(y, load16_level4(x, shift)); }
 void form_copy_first(const float* x, float* y, int64_t n) { store16_first(y, load16_first(x, n), n); }
 bool form_any_nan(const float* x) { return any_nan(load16(x)); }
 float form_max(const float* x) { return max_of16(load16(x)); }
 
 constexpr SimdForm form_of(const char* name) {
-  return {name, form_exp, form_dot, form_relu, form_bf16, form_f16, form_copy_first, form_any_nan, form_max};
+  return {name, form_exp, form_dot, form_relu, form_bf16, form_f16, form_all_f16, form_i8, form_level4, form_copy_first, form_any_nan, form_max};
 }
 
 }  // namespace

@@ -118,6 +118,29 @@ TEST(Simd, SixteenBitFormatsAsInHalf) {
     }
 }
 
+TEST(Simd, LevelsOfBlocksAndTheirScale) {
+  for (const SimdForm* form : forms()) {
+    float y[16];
+    for (const uint16_t half : {0x3c00, 0x8000, 0x0001, 0xfbff, 0x7c00}) {
+      form->all_f16(half, y);
+      for (const float lane : y) ASSERT_EQ(bits(lane), bits(f16_to_f32(half))) << form->name;
+    }
+    for (int first = 0; first < 256; first += 16) {
+      uint8_t x[16];
+      for (int i = 0; i < 16; ++i) x[i] = static_cast<uint8_t>(first + i);
+      form->i8(x, y);
+      for (int i = 0; i < 16; ++i) ASSERT_EQ(y[i], static_cast<float>(static_cast<int8_t>(x[i]))) << form->name;
+      for (const int shift : {0, 4}) {
+        form->level4(x, shift, y);
+        for (int i = 0; i < 16; ++i) {
+          ASSERT_EQ(y[i], static_cast<float>((x[i] >> shift & 15) - 8)) << form->name;
+          ASSERT_FALSE(y[i] == 0 && std::signbit(y[i])) << form->name;
+        }
+      }
+    }
+  }
+}
+
 TEST(Simd, ReluKeepsNan) {
   float x[16] = {-1, 0, 1, -INFINITY, INFINITY, NAN, -1e-40f, 1e-40f, 5, -5, NAN, 2, 3, 4, 5, 6}, y[16];
   for (const SimdForm* form : forms()) {

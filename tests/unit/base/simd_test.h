@@ -13,6 +13,9 @@ struct SimdForm {
   void (*relu)(const float* x, float* y, int64_t n);
   void (*bf16)(const uint16_t* x, float* y);  // 16 values, as f16
   void (*f16)(const uint16_t* x, float* y);
+  void (*all_f16)(uint16_t x, float* y);  // 16 times one value
+  void (*i8)(const void* x, float* y);
+  void (*level4)(const void* x, int shift, float* y);
   void (*copy_first)(const float* x, float* y, int64_t n);  // n of 16
   bool (*any_nan)(const float* x);
   float (*max)(const float* x);

@@ -175,6 +175,36 @@ TEST(Attention, Avx2AndAvx512GiveTheSameBits) {
 }
 
 // Every kv head reads its own cells, whatever the group, with lse beside out.
+// A cache in blocks gives the bits of the f32 cache that it decodes to: for every arm and pair of types.
+TEST(Attention, BlocksGiveTheBitsOfTheirDecodedValues) {
+  Random random(21);
+  const Problem problem(6, 2, 96, {270, 33, 0, 1}, random, 3);
+  const std::vector<DType> types{DType::F16, DType::Q8_0, DType::Q4_0};
+  const int64_t cells = problem.cells;
+  for (const DType k_type : types)
+    for (const DType v_type : types) {
+      const Owned k(k_type, {cells, 2, 96}), v(v_type, {cells, 2, 96});
+      const Owned k_f32(DType::F32, {cells, 2, 96}), v_f32(DType::F32, {cells, 2, 96});
+      for (const auto& [source, coded, plain] :
+           {std::tuple{&problem.k, &k, &k_f32}, std::tuple{&problem.v, &v, &v_f32}}) {
+        std::vector<float> values = packed(source->t().slice(0, cells));
+        gguf::encoder(coded->t().dtype)(values.data(), coded->t().data, static_cast<int64_t>(values.size()));
+        assign(plain->t(), decoded(*coded));
+      }
+      for (const auto& arm : arms_here()) {
+        ArmQueue queue(arm, 2);
+        AttentionArgs args = problem.args();
+        args.k = k, args.v = v;
+        attention(queue, args);
+        const auto blocks = packed<uint32_t>(problem.out);
+        args.k = k_f32, args.v = v_f32;
+        attention(queue, args);
+        EXPECT_EQ(blocks, packed<uint32_t>(problem.out))
+            << arm.name << " " << to_string(k_type) << " " << to_string(v_type);
+      }
+    }
+}
+
 TEST(Attention, ALogSumIsThatOfItsOwnHead) {
   for (const auto& arm : arms_here()) {
     Random random(12);
@@ -302,7 +332,18 @@ TEST(Attention, WrongArgumentsAreNamed) {
   EXPECT_TRUE(refused("k", [&](AttentionArgs& args) { args.k = narrow; }));
   EXPECT_TRUE(refused("v", [&](AttentionArgs& args) { args.v = fewer; }));
   EXPECT_TRUE(refused("v", [&](AttentionArgs& args) { args.v = {}; }));
-  EXPECT_TRUE(refused("f32, f16 or bf16", [&](AttentionArgs& args) { args.k = whole; }));
+  EXPECT_TRUE(refused("f32, f16, bf16, q8_0 or q4_0", [&](AttentionArgs& args) { args.k = whole; }));
+  // 48 channels are one and a half blocks; an odd block in between would shift all that follow.
+  const Owned q48(DType::F32, {2, 4, 48}), k48(DType::F32, {8, 2, 48});
+  Tensor blocks = make_tensor(k48.t().data, DType::Q8_0, {8, 2, 32});
+  blocks.extents[2] = 48;
+  for (const DType type : {DType::Q8_0, DType::Q4_0})
+    EXPECT_TRUE(refused("heads of 48 channels are no whole blocks of 32", [&](AttentionArgs& args) {
+      args.q = args.out = q48;
+      args.k = args.v = k48;
+      args.v = blocks;
+      args.v.dtype = type;
+    }));
   EXPECT_TRUE(refused("size 0", [&](AttentionArgs& args) {
     args.q = args.out = nothing;
     args.k = args.v = no_channels;

@@ -162,6 +162,40 @@ TEST(GatedDelta, TheVectorArmsGiveTheSameBits) {
     }
 }
 
+// One call that stores its state early, and one call each for the stored rows and the rest.
+TEST(GatedDelta, StoringEarlyIsTwoCalls) {
+  constexpr GatedDeltaShape kShapes[] = {{9, 2, 4, 32, 130}, {40, 1, 3, 17, 67}, {600, 1, 2, 16, 20}};
+  for (const char* arm : {"avx512", "avx2", "portable"})
+    for (const GatedDeltaShape& shape : kShapes)
+      for (int64_t stored : {int64_t{0}, int64_t{1}, int64_t{8}, shape.rows / 2, shape.rows - 1, shape.rows}) {
+        GatedDeltaCase one(shape, 81), two(shape, 81);
+        TestQueue queue(2);
+        queue.queue.request_arm("gated_delta", arm);
+        one.args.stored = stored;
+        gated_delta(queue, one.args);
+        gated_delta(queue, rows_of(two.args, 0, stored));
+        const Owned after = clone(two.state);
+        gated_delta(queue, rows_of(two.args, stored, shape.rows - stored));
+        EXPECT_TRUE(same_bits(one.out, two.out)) << arm << ", " << shape.rows << " rows, " << stored;
+        EXPECT_TRUE(same_bits(one.state, after)) << arm << ", " << shape.rows << " rows, " << stored;
+        EXPECT_TRUE(one.out.gaps_intact() && one.state.gaps_intact());
+      }
+}
+
+TEST(GatedDelta, ChunksFromTheFirstRowStoreTheStateAtTheEndOnly) {
+  GatedDeltaCase problem({9, 1, 2, 8, 6}, 82);
+  problem.args.stored = 4;
+  TestQueue strict;
+  strict.queue.strict_arms = true;
+  strict.queue.request_arm("gated_delta", "wy-portable");
+  EXPECT_TRUE(
+      argument_refused([&] { gated_delta(strict, problem.args); }, "gated_delta", "after all 9 rows, not after 4"));
+  for (int64_t stored : {-1, 9}) {
+    problem.args.stored = stored;
+    EXPECT_NO_THROW(gated_delta(strict, problem.args));
+  }
+}
+
 TEST(GatedDelta, WrongArgumentsAreNamed) {
   const GatedDeltaCase problem({2, 2, 4, 8, 6}, 50);
   const auto refused = [&](const char* argument, Tensor GatedDeltaArgs::*tensor, const Tensor& wrong) {
@@ -179,6 +213,12 @@ TEST(GatedDelta, WrongArgumentsAreNamed) {
   EXPECT_TRUE(refused("beta is", &GatedDeltaArgs::beta, make_f32(x, {2, 2})));
   EXPECT_TRUE(refused("state is", &GatedDeltaArgs::state, make_f32(x, {4, 6, 8})));
   EXPECT_TRUE(refused("out is", &GatedDeltaArgs::out, make_f32(x, {2, 4, 8})));
+
+  for (int64_t stored : {-2, 3}) {
+    GatedDeltaArgs args = problem.args;
+    args.stored = stored;
+    EXPECT_TRUE(argument_refused([&] { run(args); }, "gated_delta", "stored is " + std::to_string(stored)));
+  }
 
   GatedDeltaCase uneven({2, 2, 4, 8, 6}, 51);
   uneven.args.v = make_f32(x, {2, 3, 6});

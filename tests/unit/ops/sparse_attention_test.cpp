@@ -188,7 +188,7 @@ TEST(SparseAttention, WrongArgumentsAreNamed) {
   EXPECT_TRUE(refused("k", [&](SparseAttentionArgs& args) { args.k = narrow; }));
   EXPECT_TRUE(refused("v", [&](SparseAttentionArgs& args) { args.v = fewer; }));
   EXPECT_TRUE(refused("kv heads", [&](SparseAttentionArgs& args) { args.k = args.v = three; }));
-  EXPECT_TRUE(refused("f32, f16 or bf16", [&](SparseAttentionArgs& args) { args.v = whole; }));
+  EXPECT_TRUE(refused("f32, f16, bf16, q8_0 or q4_0", [&](SparseAttentionArgs& args) { args.v = whole; }));
   EXPECT_TRUE(refused("lse", [&](SparseAttentionArgs& args) { args.lse = floats; }));
   EXPECT_TRUE(refused("ids", [&](SparseAttentionArgs& args) { args.ids = more; }));
   EXPECT_TRUE(refused("counts", [&](SparseAttentionArgs& args) { args.counts = floats; }));

@@ -90,8 +90,8 @@ TEST_F(PromptCacheTest, AWholePromptIsFound) {
 }
 
 TEST_F(PromptCacheTest, ACommonBeginningIsFoundAtACheckpoint) {
-  for (const auto& [common, found] : std::vector<std::pair<int64_t, int64_t>>{
-           {63, 0}, {64, 64}, {65, 64}, {127, 64}, {128, 128}, {149, 128}}) {
+  for (const auto& [common, found] :
+       std::vector<std::pair<int64_t, int64_t>>{{63, 0}, {64, 64}, {65, 64}, {127, 64}, {128, 128}, {149, 128}}) {
     clear();
     cached_.generate(request(prompt_of(150), 1));
     std::vector<int32_t> prompt = prompt_of(common), tail = prompt_of(20, 9);

@@ -1,0 +1,37 @@
+// How much memory a run takes, before anything is loaded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gguf/gguf.h"
+#include "model/sequence.h"
+
+namespace strata {
+
+struct PlanRequest {
+  int64_t context = 0;  // positions of each sequence
+  int64_t slots = 1;    // sequences at a time
+  int64_t micro_batch = 512;
+  CacheOptions caches;
+};
+
+struct MemoryPlan {
+  uint64_t weights = 0;    // mapped from the file: read when used, given back under pressure
+  StateBytes states;       // of all sequences at full context
+  uint64_t scratch = 0;    // of one pass, an estimate from the shapes
+  uint64_t available = 0;  // on this machine now
+  uint64_t need() const { return states.total() + scratch; }  // what cannot be given back
+  uint64_t total() const { return weights + need(); }
+};
+
+MemoryPlan plan_memory(const ModelSpec& spec, const gguf::File& file, const PlanRequest& request);
+
+// Bytes of intermediate values of a pass of `rows` rows: what the forward pass takes from its arena, about.
+uint64_t scratch_bytes(const ModelSpec& spec, int64_t rows, int64_t context);
+
+// Empty when need and `floor` fit into what is available; else one line: need, have, and three ways out.
+std::string does_not_fit(const ModelSpec& spec, const gguf::File& file, const PlanRequest& request, uint64_t floor);
+
+}  // namespace strata

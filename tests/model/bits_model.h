@@ -1,0 +1,97 @@
+// A model that promises about bits are tested on, and what a plain run gives: one call over all tokens, one thread, a
+// fresh sequence in memory of its own.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "model/forward.h"
+#include "model/model.h"
+#include "model/sequence.h"
+#include "support/test_files.h"
+
+namespace strata::test {
+
+using Tokens = std::vector<int32_t>;
+
+// "mini", the default model, and the tiny models of every family.
+const std::vector<std::string>& bits_models();
+
+// Logits and taps of the rows of one run, a hash for each row; and the state after it.
+struct PlainRun {
+  std::vector<uint64_t> logits, taps;
+  uint64_t state = 0;
+};
+
+class BitsModel {
+ public:
+  static constexpr int kMaxThreads = 3;
+
+  // name: of bits_models(). isa: the most that arms may use.
+  explicit BitsModel(const std::string& name, CpuIsa isa = CpuIsa::Avx512Bf16, const CacheOptions& caches = {});
+
+  const ModelSpec& spec() const { return model_.spec(); }
+  int64_t vocabulary() const { return spec().vocabulary; }
+  int64_t width() const { return spec().residual_width(); }
+  bool has_delta() const;
+  int64_t context() const { return context_; }  // beyond the budget of block selection where there is one
+  bool small() const { return small_; }
+
+  // A pass with so many threads, 1 to kMaxThreads.
+  Forward& forward(int threads) { return passes_[static_cast<size_t>(threads - 1)].forward; }
+  Sequence sequence(PagePool pool = PagePool()) const { return Sequence(spec(), context_, caches_, std::move(pool)); }
+  Tokens random_tokens(uint64_t seed, int64_t count) const;
+  PlainRun plain(std::span<const int32_t> tokens);
+  // The same, remembered: for runs that many tests share.
+  const PlainRun& remembered(const Tokens& tokens);
+
+ private:
+  struct Pass {
+    Pass(const Model& model, int threads, CpuIsa isa, Log& log) : queue(threads, log), forward(model, queue) {
+      queue.cpu = cpu_features().limited_to(isa);
+    }
+    Queue queue;
+    Forward forward;
+  };
+
+  bool small_;
+  int64_t context_;
+  CacheOptions caches_;
+  TempFolder folder_;
+  Log log_;
+  Model model_;
+  std::deque<Pass> passes_;
+  std::map<Tokens, PlainRun> plain_;
+};
+
+// A copy without rows that wait to be applied, so that it has a hash and can be saved.
+Sequence settled(BitsModel& model, const Sequence& sequence);
+
+// Tokens of one sequence in a call, with room for what comes out.
+class CallRows {
+ public:
+  // Logits of the last `wanted` rows, -1: of all; taps of all.
+  CallRows(const BitsModel& model, Sequence& sequence, Tokens tokens, int64_t wanted = -1, int64_t certain = -1);
+
+  Segment segment();
+  // Rows 0 .. rows - 1 of the call against rows first .. of a plain run: empty when all bits agree, or what differs.
+  std::string compare(const PlainRun& plain, int64_t first, int64_t rows) const;
+  int64_t rows() const { return static_cast<int64_t>(tokens_.size()); }
+
+ private:
+  Sequence* sequence_;
+  Tokens tokens_;
+  int64_t wanted_, certain_, vocabulary_, width_;
+  std::vector<float> logits_, taps_;
+};
+
+void run_together(Forward& forward, std::span<CallRows*> calls);
+
+std::string saved(const Sequence& sequence);
+void load_into(Sequence& sequence, std::string_view bytes);  // Error{Format}, also when bytes are left over
+
+}  // namespace strata::test

@@ -1,0 +1,77 @@
+// The plan against what a run takes.
+#include "runtime/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "runtime/engine.h"
+
+namespace strata {
+namespace {
+
+const char* const kModel = STRATA_SOURCE_DIR "/models/strata-mini-q8_0.gguf";
+
+EngineOptions options() {
+  EngineOptions options;
+  options.model = kModel;
+  options.threads = 1;
+  return options;
+}
+
+TEST(Plan, ScratchIsNearWhatAPassTakes) {
+  Log log(LogLevel::Error);
+  Engine engine(options(), log);
+  const ModelSpec& spec = engine.model().spec();
+  for (int64_t rows : {1, 64, 300}) {
+    Engine fresh(options(), log);
+    Sequence sequence(spec, 1024);
+    std::vector<float> logits(static_cast<size_t>(spec.vocabulary));
+    fresh.forward().run(std::vector<int32_t>(static_cast<size_t>(rows), 7), sequence,
+                        make_f32(logits.data(), {1, spec.vocabulary}));
+    const auto taken = static_cast<double>(fresh.forward().scratch_bytes());
+    const auto planned = static_cast<double>(scratch_bytes(spec, rows, 1024));
+    // The arena grows in steps of its own, and the plan takes the widest layer for all: a factor of two either way, and
+    // a megabyte of steps.
+    EXPECT_LT(planned, 2 * taken + 1048576) << rows;
+    EXPECT_GT(planned, taken / 2 - 1048576) << rows;
+  }
+}
+
+TEST(Plan, StatesAreWhatASequenceTakes) {
+  Log log(LogLevel::Error);
+  Engine engine(options(), log);
+  Sequence sequence(engine.model().spec(), 200);
+  engine.forward().run(std::vector<int32_t>(130, 7), sequence, {});
+  const StateBytes planned = state_bytes(engine.model().spec(), 130), taken = sequence.bytes();
+  EXPECT_EQ(planned.delta, taken.delta);
+  EXPECT_EQ(planned.convolution, taken.convolution);
+  EXPECT_EQ(planned.ngram, taken.ngram);
+  EXPECT_GE(planned.kv, taken.kv);  // the MTP block's cells are planned, and were not written here
+}
+
+TEST(Plan, ARunThatCannotFitIsRefusedBeforeItBegins) {
+  Log log(LogLevel::Error);
+  EngineOptions with_floor = options();
+  with_floor.memory_floor = uint64_t{1} << 60;
+  Engine engine(with_floor, log);
+  GenerateRequest request;
+  request.prompt = {1, 2, 3};
+  request.max_tokens = 3;
+  request.context = 100;
+  try {
+    engine.generate(request);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Memory);
+    for (const char* part : {"need", "free", "-c", "-ctk", "fewer sequences"})
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+  request.context = 0;  // not asked for: the run begins, and ends when it looks at what is free
+  const GenerateResult result = engine.generate(request);
+  EXPECT_EQ(result.reason, FinishReason::MemoryFloor);
+  EXPECT_TRUE(result.tokens.empty());
+}
+
+}  // namespace
+}  // namespace strata
