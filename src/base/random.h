@@ -16,6 +16,7 @@ inline uint64_t splitmix64(uint64_t x) {
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(splitmix64(seed)) {}
+  void skip(uint64_t numbers) { state_ += numbers; }  // as if they had been drawn
   uint64_t next() { return splitmix64(state_++); }
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // [0, 1)
   float uniform(float low, float high) { return low + (high - low) * static_cast<float>(uniform()); }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -15,6 +16,7 @@
 #include "cli/line_input.h"
 #include "cli/model_settings.h"
 #include "cli/profile_settings.h"
+#include "runtime/session.h"
 
 namespace strata::cli {
 namespace {
@@ -39,12 +41,18 @@ constexpr const char* kHelp =
     "/quit           end (also Ctrl-D)\n"
     "Ctrl-C ends a reply; what was said so far stays in the conversation.\n";
 
+EngineOptions chat_options(const Settings& settings, Profiler* profiler) {
+  EngineOptions options = engine_options(settings, profiler);
+  set_prompt_cache(settings, options);
+  return options;
+}
+
 class Chat {
  public:
   Chat(CommandContext& context)
       : context_(context),
         profile_(context.settings, false),
-        engine_(engine_options(context.settings, profile_.profiler()), context.log),
+        engine_(chat_options(context.settings, profile_.profiler()), context.log),
         template_(chat_template_of(engine_)),
         request_(chat_request(context.settings)),
         input_("> "),
@@ -57,6 +65,7 @@ class Chat {
   int run() {
     context_.log.info(fmt::format("{} | {}", engine_.model().file().path(), describe(engine_.model().spec())));
     if (!template_.note().empty()) context_.log.info(template_.note());
+    load();
     if (::isatty(STDIN_FILENO) != 0) fmt::print(stderr, "/help lists the commands, /quit ends\n");
     while (!quit_) {
       const auto line = input_.next();
@@ -68,6 +77,10 @@ class Chat {
         say(*line);
     }
     profile_.end();
+    if (const std::string& path = context_.settings.get_text("session"); !path.empty() && session_.held.sequence) {
+      session_.conversation = conversation();
+      save_session(path, engine_, session_);
+    }
     fmt::print(stderr, "{}", profile_.text());
     profile_.save(context_.log);
     if (context_.interrupted) throw Error(ErrorKind::Interrupted, "interrupted");
@@ -81,7 +94,8 @@ class Chat {
     callbacks.event = [this](const text::ReplyEvent& event) { printer_.show(event); };
     callbacks.interrupted = &context_.interrupted;
     try {
-      const ChatReply reply = chat_reply(engine_, template_, request_, generation_, callbacks);
+      const ChatReply reply =
+          chat_reply(engine_, template_, request_, generation_, callbacks, keeps_session() ? &session_.held : nullptr);
       keep(reply);
       finish(reply);
     } catch (const Error& error) {  // one bad turn does not end the conversation
@@ -89,6 +103,21 @@ class Chat {
       if (context_.interrupted) throw;
       context_.log.error(error.what());
     }
+  }
+
+  bool keeps_session() const { return !context_.settings.get_text("session").empty(); }
+
+  // Goes on with the conversation of the session file, where there is one.
+  void load() {
+    const std::string& path = context_.settings.get_text("session");
+    std::error_code ignored;
+    if (!keeps_session() || !std::filesystem::exists(path, ignored)) return;
+    session_ = load_session(path, engine_);
+    if (session_.conversation.empty())
+      throw Error(ErrorKind::Usage, "the session is no conversation: go on with strata generate", path);
+    request_.messages = text::parse_chat_messages(session_.conversation);
+    context_.log.info(
+        fmt::format("{}: {} messages, {} tokens", path, request_.messages.size(), session_.held.tokens.size()));
   }
 
   void keep(const ChatReply& reply) {
@@ -110,8 +139,9 @@ class Chat {
       context_.log.warn("the reply was cut: its length or the context is used up");
     const double rate =
         result.output_seconds > 0 ? static_cast<double>(result.tokens.size()) / result.output_seconds : 0;
-    context_.log.debug(fmt::format("prompt {} tokens in {:.2f} s, reply {} tokens at {:.1f} tokens/s",
-                                   reply.prompt_tokens, result.prompt_seconds, result.tokens.size(), rate));
+    context_.log.debug(fmt::format("prompt {} tokens, {} of them kept, in {:.2f} s, reply {} tokens at {:.1f} tokens/s",
+                                   reply.prompt_tokens, result.cached_tokens, result.prompt_seconds,
+                                   result.tokens.size(), rate));
   }
 
   void reset() {
@@ -146,7 +176,7 @@ class Chat {
     if (!text.empty()) request_.messages.push_back({.role = "system", .content = text});
   }
 
-  void save(const std::string& path) {
+  std::string conversation() const {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const text::ChatMessage& message : request_.messages) {
       nlohmann::ordered_json one{{"role", message.role}, {"content", message.content}};
@@ -156,12 +186,16 @@ class Chat {
             {{"type", "function"}, {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
       list.push_back(std::move(one));
     }
+    return list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  }
+
+  void save(const std::string& path) {
     try {
       OutputFile file(path);
-      const std::string text = list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+      const std::string text = conversation();
       file.write(text.data(), text.size());
       file.commit();
-      context_.log.info(fmt::format("{}: {} messages", path, list.size()));
+      context_.log.info(fmt::format("{}: {} messages", path, request_.messages.size()));
     } catch (const Error& error) {
       context_.log.error(error.what());
     }
@@ -173,6 +207,7 @@ class Chat {
   text::ChatTemplate template_;
   text::ChatRequest request_;
   GenerateRequest generation_;
+  Session session_;
   LineInput input_;
   ReplyPrinter printer_;
   bool quit_ = false;
@@ -185,6 +220,8 @@ int run(CommandContext& context) { return Chat(context).run(); }
 Command chat_command() {
   std::vector<std::string_view> settings = engine_setting_names();
   for (std::string_view name : sampler_setting_names()) settings.push_back(name);
+  settings.push_back("session");
+  for (std::string_view name : prompt_cache_setting_names()) settings.push_back(name);
   for (std::string_view name : chat_setting_names()) settings.push_back(name);
   for (std::string_view name : profile_setting_names()) settings.push_back(name);
   return {.name = "chat", .summary = "Talk with a model.", .own = kOwn, .settings = std::move(settings), .run = run};

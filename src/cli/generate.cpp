@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@
 #include "cli/profile_settings.h"
 #include "cli/readable.h"
 #include "runtime/chat.h"
+#include "runtime/session.h"
 
 namespace strata::cli {
 namespace {
@@ -142,11 +144,20 @@ std::string read_prompt_text(const Settings& settings) {
   return file == "-" ? read_stdin() : read_file(file, kMaxPromptBytes);
 }
 
-// The prompt as ids, and as text when it was given as text.
-std::vector<int32_t> read_request_prompt(const Settings& settings, const Engine& engine, std::string& text) {
-  if (const std::string& tokens = settings.get_text("tokens"); !tokens.empty()) return parse_ids(tokens);
-  text = read_prompt_text(settings);
-  return engine.tokenizer().encode(text, {.add_special = true, .parse_special = settings.get_bool("special")});
+// The prompt as ids behind those of the session, and as text when it was given as text.
+std::vector<int32_t> read_request_prompt(const Settings& settings, const Engine& engine, std::vector<int32_t> ids,
+                                         std::string& text) {
+  const std::string& tokens = settings.get_text("tokens");
+  std::vector<int32_t> added;
+  if (!tokens.empty()) {
+    added = parse_ids(tokens);
+  } else if (settings.origin("prompt") != SettingOrigin::Default || !settings.get_text("file").empty()) {
+    text = read_prompt_text(settings);
+    added =
+        engine.tokenizer().encode(text, {.add_special = ids.empty(), .parse_special = settings.get_bool("special")});
+  }
+  ids.insert(ids.end(), added.begin(), added.end());
+  return ids;
 }
 
 std::optional<text::Grammar> read_grammar(const Settings& settings) {
@@ -162,12 +173,22 @@ std::optional<text::Grammar> read_grammar(const Settings& settings) {
   return grammar;
 }
 
+bool session_exists(const Settings& settings) {
+  const std::string& path = settings.get_text("session");
+  std::error_code ignored;
+  return !path.empty() && std::filesystem::exists(path, ignored);
+}
+
 void check_one_prompt(const Settings& settings) {
   int given = 0;
   for (const char* name : {"prompt", "file", "tokens"}) given += settings.origin(name) != SettingOrigin::Default;
+  const bool goes_on = session_exists(settings);
+  if (goes_on && given == 0) return;  // the session's text is continued
   if (given != 1) throw Error(ErrorKind::Usage, "give one of --prompt, --file and --tokens");
   if (settings.get_bool("chat") && !settings.get_text("tokens").empty())
     throw Error(ErrorKind::Usage, "--chat needs text: give it with -p or -f");
+  if (settings.get_bool("chat") && !settings.get_text("session").empty())
+    throw Error(ErrorKind::Usage, "--session keeps a plain text here; strata chat keeps a conversation");
 }
 
 std::string rate(double count, double seconds) {
@@ -197,10 +218,15 @@ std::string drafts_text(const GenerateResult& result) {
   return fmt::format("{} of {} tokens held, by position{}", accepted, tried, positions);
 }
 
+double prompt_tokens_run(const GenerateResult& result, size_t prompt_tokens) {
+  return static_cast<double>(static_cast<int64_t>(prompt_tokens) - result.cached_tokens);
+}
+
 void print_summary(const GenerateResult& result, size_t prompt_tokens, const Engine& engine, Queue& queue) {
   const auto outputs = static_cast<double>(result.tokens.size());
-  fmt::print(stderr, "prompt: {} tokens, {} | output: {} tokens, {} | ended by {}\n", prompt_tokens,
-             rate(static_cast<double>(prompt_tokens), result.prompt_seconds), result.tokens.size(),
+  const std::string kept = result.cached_tokens > 0 ? fmt::format(" ({} of them kept)", result.cached_tokens) : "";
+  fmt::print(stderr, "prompt: {} tokens{}, {} | output: {} tokens, {} | ended by {}\n", prompt_tokens, kept,
+             rate(prompt_tokens_run(result, prompt_tokens), result.prompt_seconds), result.tokens.size(),
              rate(outputs - 1, result.output_seconds), to_string(result.reason));
   fmt::print(stderr, "peak memory: {:.1f} MiB (model file {:.1f} MiB) | threads: {} | arms: {}\n",
              static_cast<double>(peak_resident_bytes()) / 1048576,
@@ -225,8 +251,9 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
           {"finish_reason", to_string(result.reason)},
           {"load_ms", load_seconds * 1e3},
           {"prompt_n", prompt_tokens},
+          {"cached_n", result.cached_tokens},
           {"prompt_ms", result.prompt_seconds * 1e3},
-          {"prompt_per_second", per_second(static_cast<double>(prompt_tokens), result.prompt_seconds)},
+          {"prompt_per_second", per_second(prompt_tokens_run(result, prompt_tokens), result.prompt_seconds)},
           {"predicted_n", result.tokens.size()},
           {"predicted_ms", result.output_seconds * 1e3},
           {"predicted_per_second", per_second(std::max(0.0, outputs - 1), result.output_seconds)},
@@ -271,7 +298,13 @@ class Generate {
 
   int run_text() {
     std::string prompt, text;
-    request_.prompt = read_request_prompt(settings_, engine_, prompt);
+    const std::string& session_path = settings_.get_text("session");
+    Session session;
+    if (session_exists(settings_)) session = load_session(session_path, engine_);
+    if (!session.conversation.empty())
+      throw Error(ErrorKind::Usage, "the session is a conversation: go on with strata chat", session_path);
+    request_.prompt = read_request_prompt(settings_, engine_, session.held.tokens, prompt);
+    request_.sampler.skip = static_cast<uint64_t>(session.sampled);
     GenerateCallbacks callbacks;
     callbacks.interrupted = &context_.interrupted;
     callbacks.prompt_progress = prompt_progress();
@@ -283,8 +316,10 @@ class Generate {
       return true;
     };
     if (settings_.get_bool("echo") && shows_text_) print(prompt);
-    const GenerateResult result = engine_.generate(request_, callbacks);
+    const GenerateResult result = engine_.generate(request_, callbacks, session_path.empty() ? nullptr : &session.held);
     profile_.end();
+    session.sampled += static_cast<int64_t>(result.tokens.size());
+    if (!session_path.empty()) save_session(session_path, engine_, session);
     return finish(result, request_.prompt.size(),
                   json_result(result, text, request_.prompt.size(), load_seconds_, engine_));
   }
@@ -364,6 +399,7 @@ std::vector<std::string_view> shared_settings() {
   for (std::string_view name : chat_setting_names()) names.push_back(name);
   for (std::string_view name : profile_setting_names()) names.push_back(name);
   names.push_back("json");
+  names.push_back("session");
   return names;
 }
 

@@ -121,6 +121,33 @@ constexpr std::array kModel{
                 .help = "MTP: one norm over all streams or one per stream; changes acceptance only"},
 };
 
+constexpr std::array kCache{
+    SettingSpec{.name = "kv_budget",
+                .type = SettingType::Int,
+                .default_text = "0",
+                .min = 0,
+                .max = 1 << 30,
+                .group = "Cache",
+                .help = "memory of all sequences in MiB, at most; 0: no limit"},
+    SettingSpec{.name = "cache_prompt",
+                .type = SettingType::Bool,
+                .default_text = "true",
+                .group = "Cache",
+                .help = "keep sequences for prompts that begin with the same tokens; changes speed, never the text"},
+    SettingSpec{.name = "cache_ram",
+                .type = SettingType::Int,
+                .default_text = "2048",
+                .min = 0,
+                .max = 1 << 30,
+                .group = "Cache",
+                .help = "sequences are kept while all take less than this many MiB"},
+    SettingSpec{.name = "session",
+                .type = SettingType::Path,
+                .group = "Cache",
+                .help = "go on from this file where it exists, and write the state to it at the end",
+                .persistent = false},
+};
+
 constexpr std::array kSampler{
     SettingSpec{.name = "draft",
                 .type = SettingType::Choice,
@@ -219,6 +246,7 @@ std::vector<std::string_view> names_of(std::span<const SettingSpec> specs) {
 }  // namespace
 
 std::span<const SettingSpec> model_settings() { return kModel; }
+std::span<const SettingSpec> cache_settings() { return kCache; }
 std::span<const SettingSpec> sampler_settings() { return kSampler; }
 
 const std::vector<std::string>& operator_names() {
@@ -247,8 +275,15 @@ const std::vector<std::string>& operator_names() {
 
 std::vector<std::string_view> engine_setting_names() {
   std::vector<std::string_view> names = names_of(kModel);
-  names.insert(names.end(), {"threads", "arm", "strict_arms", "cpu.isa", "select.wmma", "gdn.wy"});
+  names.insert(names.end(), {"kv_budget", "threads", "arm", "strict_arms", "cpu.isa", "select.wmma", "gdn.wy"});
   return names;
+}
+
+std::vector<std::string_view> prompt_cache_setting_names() { return {"cache_prompt", "cache_ram"}; }
+
+void set_prompt_cache(const Settings& settings, EngineOptions& options) {
+  if (settings.get_bool("cache_prompt"))
+    options.prompt_cache_bytes = static_cast<uint64_t>(settings.get_int("cache_ram")) << 20;
 }
 
 std::vector<std::string_view> sampler_setting_names() { return names_of(kSampler); }
@@ -280,6 +315,7 @@ EngineOptions engine_options(const Settings& settings, Profiler* profiler) {
   options.caches.anchored = settings.get_text("gdn.form") == "anchored";
   options.forward.mtp_hidden_norm =
       settings.get_text("mtp.hidden_norm") == "joint" ? MtpHiddenNorm::Joint : MtpHiddenNorm::PerStream;
+  options.sequence_bytes = static_cast<uint64_t>(settings.get_int("kv_budget")) << 20;
   options.cpu = allowed_cpu(settings);
   options.strict_arms = settings.get_bool("strict_arms");
   options.arms = requested_arms(settings, operator_names());

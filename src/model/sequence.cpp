@@ -126,6 +126,13 @@ int64_t Sequence::max_window() const {
   return std::min(std::max<int64_t>(options_.window, 1), std::max<int64_t>(1, kDeltaChunk - 1 - length_ % kDeltaChunk));
 }
 
+void Sequence::set_capacity(int64_t capacity) {
+  if (capacity < std::max(length_, mtp_length_))
+    throw Error(ErrorKind::Argument, "a sequence of " + std::to_string(length_) +
+                                         " positions cannot have a context of " + std::to_string(capacity));
+  capacity_ = capacity;
+}
+
 void Sequence::truncate(int64_t length) {
   if (length < 0 || length > length_)
     throw Error(ErrorKind::Argument,

@@ -48,6 +48,7 @@ class Sequence {
   Sequence(const ModelSpec& spec, int64_t capacity, const CacheOptions& options = {}, PagePool pool = PagePool());
 
   int64_t capacity() const { return capacity_; }
+  void set_capacity(int64_t capacity);                // at least length()
   int64_t length() const { return length_; }          // positions in the trunk's caches
   int64_t mtp_length() const { return mtp_length_; }  // cells in the MTP blocks' caches
   const CacheOptions& options() const { return options_; }

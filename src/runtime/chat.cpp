@@ -63,6 +63,26 @@ std::string token_text(const text::Tokenizer& tokenizer, std::optional<int32_t> 
   return id ? std::string(tokenizer.bytes(*id, true)) : std::string();
 }
 
+// Tokens that the prompt shares with every conversation of the same system turn and tools: with one that a user begins
+// in two different ways.
+int64_t system_turn_tokens(Engine& engine, const text::ChatTemplate& chat, const text::ChatRequest& request,
+                           std::span<const int32_t> prompt) {
+  text::ChatRequest other = request;
+  std::erase_if(other.messages, [](const text::ChatMessage& m) { return m.role != "system" && m.role != "developer"; });
+  int64_t shared = static_cast<int64_t>(prompt.size());
+  for (const char* text : {"0", "A"}) {
+    other.messages.push_back({.role = "user", .content = text});
+    try {
+      const std::vector<int32_t> tokens = text::encode_marked(chat.render(other).text, engine.tokenizer());
+      shared = std::min(shared, common_prefix(tokens, prompt));
+    } catch (const Error&) {
+      return 0;  // the template has its own idea of a conversation: nothing is known to be shared
+    }
+    other.messages.pop_back();
+  }
+  return shared;
+}
+
 }  // namespace
 
 text::ChatTemplate chat_template_of(const Engine& engine) {
@@ -72,11 +92,13 @@ text::ChatTemplate chat_template_of(const Engine& engine) {
 }
 
 ChatReply chat_reply(Engine& engine, const text::ChatTemplate& chat, const text::ChatRequest& request,
-                     const GenerateRequest& generation, const ChatCallbacks& callbacks) {
+                     const GenerateRequest& generation, const ChatCallbacks& callbacks, HeldSequence* held) {
   const text::ChatPrompt prompt = chat.render(request);
   GenerateRequest generate = generation;
   generate.prompt = text::encode_marked(prompt.text, engine.tokenizer());
   generate.stop.clear();
+  if (engine.prompt_cache() != nullptr)
+    generate.shared_prefix = system_turn_tokens(engine, chat, request, generate.prompt);
 
   text::ReplyOptions options;
   options.starts_in_thinking = prompt.starts_in_thinking;
@@ -90,7 +112,7 @@ ChatReply chat_reply(Engine& engine, const text::ChatTemplate& chat, const text:
   engine_callbacks.interrupted = callbacks.interrupted;
   ChatReply reply;
   reply.prompt_tokens = generate.prompt.size();
-  reply.result = engine.generate(generate, engine_callbacks);
+  reply.result = engine.generate(generate, engine_callbacks, held);
   reply.parts = stream.finish();
   return reply;
 }

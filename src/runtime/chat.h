@@ -28,6 +28,7 @@ struct ChatCallbacks {
 // Renders the request, generates with the settings of `generation` (its prompt is not used; its stop strings count in
 // content only) and parses the reply. Error{Argument} when the template refuses the request.
 ChatReply chat_reply(Engine& engine, const text::ChatTemplate& chat, const text::ChatRequest& request,
-                     const GenerateRequest& generation, const ChatCallbacks& callbacks = {});
+                     const GenerateRequest& generation, const ChatCallbacks& callbacks = {},
+                     HeldSequence* held = nullptr);
 
 }  // namespace strata

@@ -15,6 +15,8 @@ Model load_model(const EngineOptions& options) {
   return Model::load(options.model, options.rope);
 }
 
+PagePool make_pool(uint64_t limit) { return limit > 0 ? PagePool(limit) : PagePool(); }
+
 int thread_count(int wanted) { return wanted > 0 ? wanted : list_devices().front().cores; }
 
 }  // namespace
@@ -25,7 +27,9 @@ Engine::Engine(const EngineOptions& options, Log& log)
       log_(log),
       model_(load_model(options)),
       queue_(thread_count(options.threads), log),
-      forward_(model_, queue_, options.forward) {
+      forward_(model_, queue_, options.forward),
+      pool_(make_pool(options.sequence_bytes)) {
+  if (options.prompt_cache_bytes > 0) cache_.emplace(pool_, options.prompt_cache_bytes);
   if (options.micro_batch < 1 || options.micro_batch > 65536)
     throw Error(ErrorKind::Usage, "a micro-batch has 1 to 65536 tokens, not " + std::to_string(options.micro_batch));
   check_cache_types(model_.spec(), options.caches);
@@ -72,24 +76,101 @@ int64_t Engine::context_for(const GenerateRequest& request) const {
   return std::max<int64_t>(context, 1);
 }
 
-GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCallbacks& callbacks) {
+void Engine::check(const GenerateRequest& request) const {
   if (request.prompt.empty()) throw Error(ErrorKind::Argument, "the prompt is empty: give text to continue");
+  context_for(request);
+  for (const int32_t token : request.prompt)
+    if (token < 0 || token >= model_.spec().vocabulary)
+      throw Error(ErrorKind::Argument, "token " + std::to_string(token) + " is outside the vocabulary of " +
+                                           std::to_string(model_.spec().vocabulary));
+}
+
+// The longest sequence at hand that holds a beginning of the prompt, or a new one.
+Sequence Engine::begin_sequence(const GenerateRequest& request, HeldSequence* held) {
   const int64_t context = context_for(request);
+  std::optional<PromptCache::Hit> hit;
+  if (cache_) hit = cache_->find(request.prompt);
+  if (held != nullptr && held->sequence) {
+    const int64_t length = held->sequence->length();
+    const bool usable = length < static_cast<int64_t>(request.prompt.size()) &&
+                        common_prefix(held->tokens, request.prompt) >= length && (!hit || hit->length <= length);
+    if (usable) hit = PromptCache::Hit{*held->sequence, length};
+  }
+  if (hit) {
+    hit->sequence.set_capacity(context);
+    return std::move(hit->sequence);
+  }
+  for (;;) try {
+      return Sequence(model_.spec(), context, options_.caches, pool_);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::Memory || !cache_ || !cache_->evict()) throw;
+    }
+}
+
+std::unique_ptr<Slot> Engine::open(const GenerateRequest& request, const GenerateCallbacks& callbacks,
+                                   HeldSequence* held) {
+  check(request);
   model_.file().check_sizes();
-  if (request.context > 0) check_memory(context);
+  if (request.context > 0) check_memory(context_for(request));
   Constraint constraint;
   if (request.grammar) constraint = Constraint(*request.grammar, token_trie(), request.ignore_end);
-  Slot slot({forward_, tokenizer_.get()}, request, callbacks, Sequence(model_.spec(), context, options_.caches),
-            std::move(constraint));
-  while (!slot.done()) {
-    if (slot.interrupted())
-      slot.stop(FinishReason::Interrupted);
-    else if (options_.memory_floor > 0 && list_devices().front().free_bytes < options_.memory_floor)
-      slot.stop(FinishReason::MemoryFloor);
-    else
-      step(slot);
+  std::vector<int64_t> checkpoints;
+  if (cache_) checkpoints = checkpoint_positions(static_cast<int64_t>(request.prompt.size()), request.shared_prefix);
+  return std::make_unique<Slot>(SlotContext{forward_, tokenizer_.get()}, request, callbacks,
+                                begin_sequence(request, held), std::move(constraint), std::move(checkpoints));
+}
+
+GenerateResult Engine::close(Slot& slot, HeldSequence* held) {
+  std::vector<int32_t> tokens = slot.history();
+  std::vector<Sequence> checkpoints = slot.take_checkpoints();
+  Sequence sequence = slot.take_sequence();
+  if (held != nullptr) {
+    settle(sequence);  // it may be saved
+    *held = {tokens, sequence};
+  }
+  if (cache_) {
+    tokens.resize(static_cast<size_t>(sequence.length()));
+    cache_->keep(std::move(tokens), std::move(sequence), std::move(checkpoints), slot.shared_prefix());
   }
   return slot.result();
+}
+
+void Engine::settle(Sequence& sequence) {
+  for (;;) try {
+      return forward_.settle(sequence);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::Memory || !cache_ || !cache_->evict()) throw;
+    }
+}
+
+void Engine::reserve(Slot& slot, const Segment& segment) {
+  const auto rows = static_cast<int64_t>(segment.tokens.size());
+  for (;;) try {
+      return segment.sequence->prepare(rows, segment.certain < 0 ? rows : segment.certain);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::Memory) throw;
+      if (cache_ && cache_->evict()) continue;
+      if (!slot.has_checkpoints()) throw;
+      slot.drop_checkpoints();
+    }
+}
+
+GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCallbacks& callbacks,
+                                HeldSequence* held) {
+  const std::unique_ptr<Slot> slot = open(request, callbacks, held);
+  while (!slot->done()) {
+    if (slot->interrupted())
+      slot->stop(FinishReason::Interrupted);
+    else if (below_memory_floor())
+      slot->stop(FinishReason::MemoryFloor);
+    else
+      step(*slot);
+  }
+  return close(*slot, held);
+}
+
+bool Engine::below_memory_floor() const {
+  return options_.memory_floor > 0 && list_devices().front().free_bytes < options_.memory_floor;
 }
 
 // A context that was asked for has to fit before the run begins.
@@ -104,6 +185,7 @@ void Engine::step(Slot& slot) {
   {
     ProfileSpan span(queue_.profiler, prompt ? Stage::Prompt : Stage::Decode);
     const Segment segment = slot.next(options_.micro_batch);
+    reserve(slot, segment);
     {
       std::optional<ProfileSpan> verify;
       if (slot.drafted() > 0) verify.emplace(queue_.profiler, Stage::Verify, slot.drafted() + 1);

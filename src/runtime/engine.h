@@ -17,7 +17,9 @@
 #include "device/device.h"
 #include "model/forward.h"
 #include "model/model.h"
+#include "runtime/prompt_cache.h"
 #include "runtime/request.h"
+#include "runtime/slot.h"
 #include "text/grammar.h"
 #include "text/tokenizer.h"
 
@@ -30,6 +32,8 @@ struct EngineOptions {
   RopeOverride rope;
   ForwardOptions forward;
   CacheOptions caches;
+  uint64_t sequence_bytes = 0;       // memory of all sequences at most; 0: no limit
+  uint64_t prompt_cache_bytes = 0;   // sequences are kept for prompts to come while all take less; 0: none is kept
   uint64_t memory_floor = 0;         // bytes that stay free: a run that would go below is refused, one that does ends
   CpuFeatures cpu = cpu_features();  // what arms may use
   bool strict_arms = false;
@@ -37,7 +41,12 @@ struct EngineOptions {
   Profiler* profiler = nullptr;                           // outlives the engine; null: nothing is measured
 };
 
-class Slot;
+// A sequence that goes on in another run, and its tokens: the sequence holds the first of them, in general all but the
+// newest.
+struct HeldSequence {
+  std::vector<int32_t> tokens;
+  std::optional<Sequence> sequence;
+};
 
 class Engine {
  public:
@@ -51,11 +60,30 @@ class Engine {
   bool has_tokenizer() const { return tokenizer_ != nullptr; }
   const text::TokenTrie& token_trie();  // made when it is first asked for; Error{Model} as tokenizer()
 
-  // Error{Argument} for an empty prompt, one longer than the context, or an id outside the vocabulary.
-  GenerateResult generate(const GenerateRequest& request, const GenerateCallbacks& callbacks = {});
+  // Error{Argument} for an empty prompt, one longer than the context, or an id outside the vocabulary. `held`: a
+  // sequence to go on from when the prompt begins with its tokens; it is replaced by the one of this run.
+  GenerateResult generate(const GenerateRequest& request, const GenerateCallbacks& callbacks = {},
+                          HeldSequence* held = nullptr);
+
+  // The parts of generate(), for who drives several requests. open: errors as generate(). close: the result of a slot
+  // that is done; its sequence goes to the prompt cache.
+  std::unique_ptr<Slot> open(const GenerateRequest& request, const GenerateCallbacks& callbacks,
+                             HeldSequence* held = nullptr);
+  GenerateResult close(Slot& slot, HeldSequence* held = nullptr);
+  void check(const GenerateRequest& request) const;  // the errors of open() that do not depend on memory
+  // Takes the memory of the segment's rows, from kept sequences when there is no other. Error{Memory}.
+  void reserve(Slot& slot, const Segment& segment);
+
+  bool below_memory_floor() const;  // running requests have to end
+
+  const EngineOptions& options() const { return options_; }
+  PagePool& pool() { return pool_; }
+  PromptCache* prompt_cache() { return cache_ ? &*cache_ : nullptr; }  // null: there is none
 
  private:
   int64_t context_for(const GenerateRequest& request) const;
+  Sequence begin_sequence(const GenerateRequest& request, HeldSequence* held);
+  void settle(Sequence& sequence);
   void load_tokenizer();
   void check_memory(int64_t context) const;
   void step(Slot& slot);  // one forward pass
@@ -66,6 +94,8 @@ class Engine {
   Model model_;
   Queue queue_;
   Forward forward_;
+  PagePool pool_;
+  std::optional<PromptCache> cache_;
   std::unique_ptr<text::Tokenizer> tokenizer_;
   std::optional<text::TokenTrie> token_trie_;
 };

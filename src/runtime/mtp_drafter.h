@@ -20,12 +20,13 @@ class MtpDrafter {
   void keep(int64_t first, int64_t kept);
   // Feeds the block with what is known: every pair whose next token is in `history`.
   void feed(std::span<const int32_t> history);
+  // Forgets the taps at hand: their pairs are never fed, which costs acceptance alone.
+  void skip() { held_.clear(); }
+  void drop_guesses();  // takes the cells of guesses back: what is left belongs to the text
   // Up to `limit` tokens that may follow history; empty when the last position's tap is not at hand.
   std::vector<int32_t> propose(std::span<const int32_t> history, int limit);
 
  private:
-  void drop_guesses();
-
   Forward& forward_;
   Sequence& sequence_;
   int64_t width_;

@@ -44,6 +44,7 @@ struct GenerateRequest {
   int64_t repeat_limit = 0;              // equal tokens in a row that end the output; 0: no limit
   DraftKind draft = DraftKind::None;     // changes speed alone
   int draft_max = kMaxDrafts;            // tokens of a draft at most
+  int64_t shared_prefix = 0;             // first tokens of the prompt that other prompts are likely to begin with
 };
 
 struct GenerateCallbacks {
@@ -55,6 +56,7 @@ struct GenerateCallbacks {
 struct GenerateResult {
   std::vector<int32_t> tokens;
   FinishReason reason = FinishReason::Length;
+  int64_t cached_tokens = 0;                      // of the prompt, that were not run: an earlier sequence held them
   double prompt_seconds = 0, output_seconds = 0;  // output: after the first token, which the prompt's last logits give
   std::array<DraftLength::Position, kMaxDrafts> drafts{};  // by position in the draft
 };

@@ -19,6 +19,7 @@ void check_range(const char* name, double value, double min, double max) {
 
 Sampler::Sampler(const SamplerOptions& options, std::function<bool(int32_t)> allowed)
     : options_(options), allowed_(std::move(allowed)), random_(options.seed) {
+  random_.skip(options.skip);
   check_range("temperature", options.temperature, 0, 100);
   check_range("top-p", options.top_p, 0, 1);
   check_range("min-p", options.min_p, 0, 1);
@@ -30,9 +31,9 @@ Sampler::Sampler(const SamplerOptions& options, std::function<bool(int32_t)> all
 int32_t Sampler::sample(std::span<float> logits, std::span<const int32_t> history, const text::TokenMask* grammar) {
   for (size_t id = 0; id < logits.size(); ++id)
     if (!std::isfinite(logits[id]))
-      throw Error(ErrorKind::Model,
-                  "the logit of token " + std::to_string(id) + " is not finite; the model file or an arm is broken",
-                  "position " + std::to_string(history.size()));
+      throw LogitsError(
+          "the logit of token " + std::to_string(id) + " is not finite; the model file or an arm is broken",
+          "position " + std::to_string(history.size()));
   if (grammar != nullptr && grammar->size() != static_cast<int32_t>(logits.size()))
     throw Error(ErrorKind::Argument, "the grammar's mask has " + std::to_string(grammar->size()) +
                                          " tokens, the logits " + std::to_string(logits.size()));

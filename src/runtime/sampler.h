@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "text/token_trie.h"
 
@@ -21,6 +22,12 @@ struct SamplerOptions {
   double frequency_penalty = 0;   // subtracted once per occurrence
   int64_t penalty_window = 64;    // last tokens that the penalties look at, prompt included; -1: all, 0: none
   uint64_t seed = 0;
+  uint64_t skip = 0;  // random numbers of the seed that an earlier run used
+};
+
+// Logits that are NaN or infinite.
+struct LogitsError : Error {
+  LogitsError(const std::string& message, const std::string& where) : Error(ErrorKind::Model, message, where) {}
 };
 
 class Sampler {

@@ -11,6 +11,18 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+// Drafts are not worth failing for: false when the pool has no memory for them.
+template <class Work>
+bool if_memory_allows(Work&& work) {
+  try {
+    work();
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::Memory) throw;
+    return false;
+  }
+}
+
 bool has_mtp(const Forward& forward) { return forward.spec().mtp_layers > 0; }
 
 }  // namespace
@@ -28,7 +40,7 @@ const char* to_string(FinishReason reason) {
 }
 
 Slot::Slot(const SlotContext& context, GenerateRequest request, const GenerateCallbacks& callbacks, Sequence sequence,
-           Constraint constraint)
+           Constraint constraint, std::vector<int64_t> checkpoints)
     : context_(context),
       request_(std::move(request)),
       callbacks_(callbacks),
@@ -38,11 +50,14 @@ Slot::Slot(const SlotContext& context, GenerateRequest request, const GenerateCa
       constraint_(std::move(constraint)),
       output_(request_, callbacks_),
       history_(request_.prompt),
+      checkpoints_(std::move(checkpoints)),
       length_(request_.draft == DraftKind::None ? 0 : request_.draft_max),
       start_(Clock::now()) {
   if (request_.prompt.empty()) throw Error(ErrorKind::Argument, "the prompt is empty: give text to continue");
   if (sequence_.length() >= prompt_size())
     throw Error(ErrorKind::Argument, "the last token of the prompt has to be run: the sequence holds all of it");
+  result_.cached_tokens = sequence_.length();
+  std::erase_if(checkpoints_, [this](int64_t at) { return at <= sequence_.length() || at > prompt_size(); });
   const bool wants_mtp = request_.draft == DraftKind::Mtp || request_.draft == DraftKind::Auto;
   if (request_.draft == DraftKind::Mtp && !has_mtp(context.forward))
     throw Error(ErrorKind::Model, "this model has no MTP block to draft with");
@@ -78,7 +93,23 @@ void Slot::draft() {
   const int wanted = std::min(length_.next(), draft_room());
   if (wanted < 1) return;
   const ProfileSpan span(context_.forward.queue().profiler, Stage::Draft, wanted);
-  drafts_ = mtp_ ? mtp_->propose(history_, wanted) : lookup_->propose(wanted);
+  if (!mtp_)
+    drafts_ = lookup_->propose(wanted);
+  else if (!if_memory_allows([&] { drafts_ = mtp_->propose(history_, wanted); }))
+    drafts_.clear();
+}
+
+int64_t Slot::next_checkpoint() const { return checkpoints_.empty() ? prompt_size() : checkpoints_.front(); }
+
+void Slot::drop_checkpoints() {
+  checkpoints_.clear();
+  copies_.clear();
+}
+
+Sequence Slot::take_sequence() {
+  if (mtp_) mtp_->drop_guesses();
+  mtp_.reset();
+  return std::move(sequence_);
 }
 
 Segment Slot::next(int64_t limit) {
@@ -88,7 +119,7 @@ Segment Slot::next(int64_t limit) {
   segment.sequence = &sequence_;
   int64_t wanted = 1;  // rows with logits
   if (in_prompt()) {
-    const int64_t count = std::min(limit, prompt_size() - first_);
+    const int64_t count = std::min(limit, next_checkpoint() - first_);
     segment.tokens = std::span(history_).subspan(static_cast<size_t>(first_), static_cast<size_t>(count));
     if (first_ + count < prompt_size()) wanted = 0;
   } else {
@@ -110,7 +141,11 @@ void Slot::consume_prompt() {
   if (first_ >= prompt_size()) return;
   if (mtp_) {
     mtp_->keep(first_, sequence_.length() - first_);
-    mtp_->feed(history_);
+    if (!if_memory_allows([&] { mtp_->feed(history_); })) mtp_->skip();
+  }
+  if (in_prompt() && sequence_.length() == next_checkpoint()) {
+    checkpoints_.erase(checkpoints_.begin());
+    copies_.push_back(sequence_);
   }
   if (callbacks_.prompt_progress) callbacks_.prompt_progress(sequence_.length(), prompt_size());
   if (in_prompt()) return;

@@ -23,17 +23,23 @@ struct SlotContext {
 
 class Slot {
  public:
-  // The sequence may hold a prefix of the prompt already, but not all of it. Error{Argument} for an empty prompt.
+  // The sequence may hold a prefix of the prompt already, but not all of it. It is copied at the lengths `checkpoints`
+  // (ascending) while the prompt is read. Error{Argument} for an empty prompt.
   Slot(const SlotContext& context, GenerateRequest request, const GenerateCallbacks& callbacks, Sequence sequence,
-       Constraint constraint = {});
+       Constraint constraint = {}, std::vector<int64_t> checkpoints = {});
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
 
   bool done() const { return done_; }
   bool in_prompt() const { return sequence_.length() < prompt_size(); }
+  int64_t shared_prefix() const { return request_.shared_prefix; }
   int64_t prompt_size() const { return static_cast<int64_t>(request_.prompt.size()); }
   const Sequence& sequence() const { return sequence_; }
-  Sequence take_sequence() { return std::move(sequence_); }
+  // What the sequence holds when the slot is done: its tokens are the first of history().
+  Sequence take_sequence();
+  std::vector<Sequence> take_checkpoints() { return std::move(copies_); }
+  void drop_checkpoints();  // those taken and those to come: memory is needed elsewhere
+  bool has_checkpoints() const { return !copies_.empty(); }
   const std::vector<int32_t>& history() const { return history_; }  // the prompt and what was chosen
 
   // The rows that come next: prompt tokens, at most `limit` of them, or the newest token with its drafts. Valid until
@@ -54,7 +60,8 @@ class Slot {
   GenerateResult result();         // when done
 
  private:
-  int choose_tokens();  // how many drafts held
+  int64_t next_checkpoint() const;  // the end of the prompt when there is none
+  int choose_tokens();              // how many drafts held
   bool take(int32_t token);
   void finish_if_full();
   void draft();
@@ -69,6 +76,8 @@ class Slot {
   Output output_;
   std::vector<int32_t> history_, drafts_, rows_;
   std::vector<float> logits_;
+  std::vector<int64_t> checkpoints_;  // still to come
+  std::vector<Sequence> copies_;
   std::optional<PromptLookup> lookup_;
   std::unique_ptr<MtpDrafter> mtp_;
   DraftLength length_;

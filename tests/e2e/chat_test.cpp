@@ -57,6 +57,27 @@ TEST(Chat, UnknownCommandsAndBadFilesAreOneLineAndGoOn) {
   EXPECT_NE(result.out.find("list directory contents"), std::string::npos);
 }
 
+TEST(Chat, ASessionGoesOnWithoutReadingItAgain) {
+  const TempFolder folder;
+  const std::string path = folder.file("talk.session");
+  const ProcessResult whole = chat("What does ls do?\nWhat does grep do?\n");
+  const ProcessResult first = chat("What does ls do?\n", {"--session", path});
+  const ProcessResult second = chat("What does grep do?\n", {"--session", path, "--log-level", "debug"});
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(first.out + second.out, whole.out);
+  EXPECT_NE(second.err.find("2 messages"), std::string::npos) << second.err;
+  EXPECT_NE(second.err.find("23 of them kept"), std::string::npos) << second.err;
+}
+
+TEST(Chat, TheNextTurnReadsItsNewTokensAlone) {
+  const std::string turns = "What does ls do?\nWhat does grep do?\n";
+  const ProcessResult kept = chat(turns, {"--log-level", "debug"});
+  EXPECT_NE(kept.err.find("23 of them kept"), std::string::npos) << kept.err;
+  const ProcessResult plain = chat(turns, {"--log-level", "debug", "--no-cache-prompt"});
+  EXPECT_EQ(plain.err.find("23 of them kept"), std::string::npos);
+  EXPECT_EQ(kept.out, plain.out);
+}
+
 // Text that a user types cannot end the turn: the control tokens in it stay text.
 TEST(Chat, ControlTokensOfTheUserStayText) {
   const ProcessResult plain = run({kProgram, "generate", "--json", "--chat", "-n", "1", "-p", "x"});

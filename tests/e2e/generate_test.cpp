@@ -224,6 +224,26 @@ TEST(Convert, FullDiskLeavesNothingBehind) {
 }
 
 // 2 GB of weights: mapped in under a second, resident memory near the file's size.
+TEST(Generate, ASessionIsOneText) {
+  const TempFolder folder;
+  const std::string path = folder.file("text.session");
+  const std::vector<std::string> sampled{"--temp", "0.9", "--seed", "5"};
+  auto piece = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), sampled.begin(), sampled.end());
+    return generated(arguments);
+  };
+  const nlohmann::json whole = piece({"-p", "The file system", "-n", "12"});
+  const nlohmann::json first = piece({"-p", "The file system", "-n", "7", "--session", path});
+  const nlohmann::json second = piece({"-n", "5", "--session", path});
+  nlohmann::json tokens = first["tokens"];
+  for (const auto& token : second["tokens"]) tokens.push_back(token);
+  EXPECT_EQ(tokens, whole["tokens"]);
+  EXPECT_EQ(first["cached_n"], 0);
+  EXPECT_EQ(second["cached_n"], second["prompt_n"].get<int>() - 1);
+  expect_failure({"generate", "--session", path, "-n", "1", "--qsa-keys", "f32"}, {path, "index keys"});
+  expect_failure({"chat", "--session", path}, {path, "strata generate"});
+}
+
 TEST(Generate, LargeFileIsMapped) {
   if (!test_all()) GTEST_SKIP() << "writes 2 GB: needs TEST_ALL=1";
   const TempFolder folder;
