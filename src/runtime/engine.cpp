@@ -83,6 +83,12 @@ void Engine::check(const GenerateRequest& request) const {
     if (token < 0 || token >= model_.spec().vocabulary)
       throw Error(ErrorKind::Argument, "token " + std::to_string(token) + " is outside the vocabulary of " +
                                            std::to_string(model_.spec().vocabulary));
+  const bool serial = model_.spec().delta.value_heads > 0 && !options_.caches.anchored;
+  for (const auto& [op, arm] : options_.arms)
+    if (request.draft != DraftKind::None && serial && op == "gated_delta" && arm.starts_with("wy"))
+      throw Error(ErrorKind::Usage, "the arm " + arm +
+                                        " of gated_delta takes nothing back, so it cannot run drafts: "
+                                        "leave out --draft, or take another arm");
 }
 
 // The longest sequence at hand that holds a beginning of the prompt, or a new one.

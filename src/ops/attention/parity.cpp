@@ -56,18 +56,7 @@ ParityCase random_case(const Plan& plan, uint64_t seed) {
   Random random(seed);
   Builder build(name_of(plan), attention, attention_arms());
   fill(build, plan, random);
-  const AttentionArgs& args = build.args();
-  if (args.k.extent(0) <= 6000) {
-    build.variant("cells in pages", [k = build.memory().paged(args.k, 64, random), &args,
-                                     v = build.memory().paged(args.v, 64, random)](Queue& queue) {
-      AttentionArgs paged = args;
-      paged.k.data = const_cast<void*>(k.page[0]);
-      paged.v.data = const_cast<void*>(v.page[0]);
-      paged.k_pages = k;
-      paged.v_pages = v;
-      attention(queue, paged);
-    });
-  }
+  add_paged_variant(build, attention, random);
   return finish(build);
 }
 

@@ -55,6 +55,22 @@ inline void spoil_block(const Tensor& tensor, int64_t cell, int64_t kv_head, int
   std::memcpy(tensor[cell].row<char>(kv_head) + block * info(tensor.dtype).block_bytes, &nan, sizeof nan);
 }
 
+// The same cells in pages at shuffled places, where the copy does not cost more than the case.
+template <class Args>
+void add_paged_variant(CaseBuilder<Args>& build, void (*run)(Queue&, const Args&), Random& random) {
+  const Args& args = build.args();
+  if (args.k.extent(0) == 0 || args.k.extent(0) > 6000) return;
+  const RowPages k = build.memory().paged(args.k, 64, random), v = build.memory().paged(args.v, 64, random);
+  build.variant("cells in pages", [=, &args](Queue& queue) {
+    Args paged = args;
+    paged.k.data = const_cast<void*>(k.page[0]);
+    paged.v.data = const_cast<void*>(v.page[0]);
+    paged.k_pages = k;
+    paged.v_pages = v;
+    run(queue, paged);
+  });
+}
+
 enum class Tolerance { Bound, Zero };
 
 // The outputs' oracle values, and the inputs that controls may spoil.
