@@ -49,7 +49,10 @@ RecordContext record_context(const std::string& source_folder) {
 
 std::string verdict(const ParityReport& report) {
   if (!report.ran()) return "not run";
-  return report.passed() ? "pass" : "FAIL";
+  if (!report.passed()) return "FAIL";
+  // Exact operators use nothing of a bound of zero.
+  const bool crude = report.utilisation > 0 && report.utilisation < 0.001;
+  return crude ? "pass (less than 0.1 % of the bound used: derive a tighter one)" : "pass";
 }
 
 void print_row(const ParityReport& report) {
@@ -72,7 +75,9 @@ nlohmann::ordered_json json_row(const ParityReport& report) {
   return {{"operator", report.op},
           {"arm", report.arm},
           {"class", report.device_class},
-          {"verdict", verdict(report)},
+          {"verdict", !report.ran()     ? "not run"
+                      : report.passed() ? "pass"
+                                        : "FAIL"},
           {"cases", report.cases},
           {"refused", report.refused},
           {"utilisation", report.utilisation},
