@@ -23,8 +23,11 @@ function(strata_isa_flags)
     return()
   endif()
   set(avx2 -mavx2 -mfma -mf16c)
-  # GCC reports its own _mm512_undefined_ps() as uninitialised.
-  set(avx512 ${avx2} -Wno-uninitialized -Wno-maybe-uninitialized -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
+  set(quiet "")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # it reports its own _mm512_undefined_ps() as uninitialised
+    set(quiet -Wno-uninitialized -Wno-maybe-uninitialized)
+  endif()
+  set(avx512 ${avx2} ${quiet} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
   foreach(file ${ARGN})
     if(file MATCHES "_avx2\\.cpp$")
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${avx2}")

@@ -24,7 +24,6 @@ int thread_count(int wanted) { return wanted > 0 ? wanted : list_devices().front
 Engine::Engine(const EngineOptions& options, Log& log)
     : options_(options),
       loading_(std::in_place, options.profiler, Stage::Load),
-      log_(log),
       model_(load_model(options)),
       queue_(thread_count(options.threads), log),
       forward_(model_, queue_, options.forward),

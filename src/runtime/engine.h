@@ -90,7 +90,6 @@ class Engine {
 
   EngineOptions options_;
   std::optional<ProfileSpan> loading_;  // open while the constructor runs
-  Log& log_;
   Model model_;
   Queue queue_;
   Forward forward_;
