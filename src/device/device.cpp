@@ -44,10 +44,11 @@ std::vector<DeviceInfo> list_devices() {
   cpu.description = (model.empty() ? "processor" : model) + ", " + std::to_string(cpu.cores) +
                     (cpu.cores == 1 ? " core, " : " cores, ") + describe(cpu_features());
   cpu.total_bytes = kib_value("/proc/meminfo", "MemTotal");
-  cpu.free_bytes = kib_value("/proc/meminfo", "MemAvailable");
+  cpu.free_bytes = free_memory_bytes();
   return {cpu};
 }
 
+uint64_t free_memory_bytes() { return kib_value("/proc/meminfo", "MemAvailable"); }
 uint64_t peak_resident_bytes() { return kib_value("/proc/self/status", "VmHWM"); }
 uint64_t current_resident_bytes() { return kib_value("/proc/self/status", "VmRSS"); }
 

@@ -23,6 +23,7 @@ struct DeviceInfo {
 // Everything found on this machine, one entry a device. Never fails.
 std::vector<DeviceInfo> list_devices();
 
+uint64_t free_memory_bytes();    // of the machine, 0 where the system does not say
 uint64_t peak_resident_bytes();  // of this process, 0 where the system does not say
 uint64_t current_resident_bytes();
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "evidence/parity_check.h"
+
 namespace strata {
 namespace {
 
@@ -17,14 +19,12 @@ double seconds_of(const BenchShape& shape, Queue& queue, int64_t repetitions, in
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::vector<uint32_t> words_of(const std::vector<Tensor>& outputs) {
+std::vector<uint32_t> words_of_all(const std::vector<Tensor>& outputs) {
   std::vector<uint32_t> words;
-  for (const Tensor& output : outputs)
-    for_each_row(output, [&](void* row) {
-      const auto count = static_cast<size_t>(output.extent(output.rank - 1));
-      words.resize(words.size() + count);
-      std::memcpy(words.data() + words.size() - count, row, count * sizeof(uint32_t));
-    });
+  for (const Tensor& output : outputs) {
+    const std::vector<uint32_t> own = words_of(output);
+    words.insert(words.end(), own.begin(), own.end());
+  }
   return words;
 }
 
@@ -91,7 +91,7 @@ class Bench {
     BenchResult& result = results_[i];
     select(i);
     shape_.run(queue_, 0);
-    const std::vector<uint32_t> words = words_of(shape_.outputs);
+    const std::vector<uint32_t> words = words_of_all(shape_.outputs);
     if (first_.empty()) first_ = words;
     compare(first_, words, shape_.bound, result);
     int copy = 0;

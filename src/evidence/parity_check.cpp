@@ -41,17 +41,6 @@ double value_of(DType dtype, uint32_t word) {
 
 namespace {
 
-std::vector<uint32_t> words_of(const Tensor& tensor) {
-  std::vector<uint32_t> words;
-  words.reserve(static_cast<size_t>(tensor.elements()));
-  const size_t bytes = element_bytes(tensor);
-  const auto width = static_cast<size_t>(tensor.rank > 0 ? tensor.extent(tensor.rank - 1) : 0);
-  for_each_row(tensor, [&](void* row) {
-    for (size_t i = 0; i < width; ++i) words.push_back(load_word(static_cast<char*>(row) + i * bytes, bytes));
-  });
-  return words;
-}
-
 void assign_words(const Tensor& tensor, const std::vector<uint32_t>& words) {
   const size_t bytes = element_bytes(tensor);
   const auto width = static_cast<size_t>(tensor.extent(tensor.rank - 1));
@@ -110,6 +99,17 @@ void check_output(const ParityOutput& output, CheckResult& result) {
 }
 
 }  // namespace
+
+std::vector<uint32_t> words_of(const Tensor& tensor) {
+  std::vector<uint32_t> words;
+  words.reserve(static_cast<size_t>(tensor.elements()));
+  const size_t bytes = element_bytes(tensor);
+  const auto width = static_cast<size_t>(tensor.rank > 0 ? tensor.extent(tensor.rank - 1) : 0);
+  for_each_row(tensor, [&](void* row) {
+    for (size_t i = 0; i < width; ++i) words.push_back(load_word(static_cast<char*>(row) + i * bytes, bytes));
+  });
+  return words;
+}
 
 CaseSnapshot::CaseSnapshot(const ParityCase& test) {
   for (const ParityInput& input : test.inputs) saved_.push_back({input.tensor, words_of(input.tensor)});

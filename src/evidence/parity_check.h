@@ -42,6 +42,8 @@ struct CheckResult {
 };
 CheckResult check_outputs(const ParityCase& test);
 
+std::vector<uint32_t> words_of(const Tensor& tensor);  // one for each element, in row-major order
+
 // All outputs as 32-bit words, in order.
 std::vector<uint32_t> output_bits(const ParityCase& test);
 

@@ -52,6 +52,13 @@ void Forward::apply_norm(const Tensor& x, const Tensor& weight, const Tensor& y)
   norm(queue_, {x.rank == 3 ? x : grouped(x, groups), weight, spec_.eps, y.rank == 3 ? y : grouped(y, groups)});
 }
 
+void Forward::take_memory(Batch& batch) {
+  batch.ids = arena_.i32({batch.rows});
+  batch.n_kv = arena_.i32({batch.rows});
+  batch.cos = arena_.f32({batch.rows, rope_.rotary_dims() / 2});
+  batch.sin = arena_.f32({batch.rows, rope_.rotary_dims() / 2});
+}
+
 void Forward::set_positions(Batch& batch, const Part& part, std::span<const int32_t> tokens, int64_t first_position) {
   std::copy(tokens.begin(), tokens.end(), batch.ids.as<int32_t>() + part.row);
   for (int64_t t = 0; t < part.rows; ++t) {
@@ -89,10 +96,7 @@ Forward::Batch Forward::make_batch(std::span<const Segment> segments) {
   }
   for (const Segment& segment : segments)
     segment.sequence->prepare(static_cast<int64_t>(segment.tokens.size()), certain_rows(segment));
-  batch.ids = arena_.i32({batch.rows});
-  batch.n_kv = arena_.i32({batch.rows});
-  batch.cos = arena_.f32({batch.rows, rope_.rotary_dims() / 2});
-  batch.sin = arena_.f32({batch.rows, rope_.rotary_dims() / 2});
+  take_memory(batch);
   int64_t row = 0;
   for (const Segment& segment : segments) {
     const auto rows = static_cast<int64_t>(segment.tokens.size());
@@ -198,10 +202,7 @@ void Forward::draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t 
   sequence.prepare_mtp(rows);
   Batch batch;
   batch.rows = rows;
-  batch.ids = arena_.i32({rows});
-  batch.n_kv = arena_.i32({rows});
-  batch.cos = arena_.f32({rows, rope_.rotary_dims() / 2});
-  batch.sin = arena_.f32({rows, rope_.rotary_dims() / 2});
+  take_memory(batch);
   set_positions(batch, {&sequence, 0, rows, sequence.mtp_length(), rows}, tokens, first + 1);
   const Tensor embedded = arena_.f32({rows, 1, hidden}), normed = arena_.f32({rows, hidden});
   embedding(queue_, {batch.ids, w.table, embedded});

@@ -81,6 +81,7 @@ class Forward {
     Tensor n_kv;      // i32 [rows]: cells visible to each row
   };
   Batch make_batch(std::span<const Segment> segments);
+  void take_memory(Batch& batch);  // for what every row has
   void set_positions(Batch& batch, const Part& part, std::span<const int32_t> tokens, int64_t first_position);
   void finish(const Batch& batch, std::span<const Segment> segments, const Tensor& x);
   void layer(size_t index, const Batch& batch, const Tensor& x);

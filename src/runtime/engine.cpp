@@ -175,7 +175,7 @@ GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCa
 }
 
 bool Engine::below_memory_floor() const {
-  return options_.memory_floor > 0 && list_devices().front().free_bytes < options_.memory_floor;
+  return options_.memory_floor > 0 && free_memory_bytes() < options_.memory_floor;
 }
 
 // A context that was asked for has to fit before the run begins.

@@ -57,7 +57,7 @@ MemoryPlan plan_memory(const ModelSpec& spec, const gguf::File& file, const Plan
   const auto slots = static_cast<uint64_t>(request.slots);
   plan.states = {one.kv * slots, one.index * slots, one.delta * slots, one.convolution * slots, one.ngram * slots};
   plan.scratch = scratch_bytes(spec, std::min(request.micro_batch, request.context), request.context);
-  plan.available = list_devices().front().free_bytes;
+  plan.available = free_memory_bytes();
   return plan;
 }
 
