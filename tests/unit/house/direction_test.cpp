@@ -25,8 +25,9 @@ const std::map<std::string, std::set<std::string>> kMayUse = {
     {"ops", {"base", "gguf", "device", "evidence"}},
     {"model", {"base", "gguf", "cache", "device", "ops"}},
     {"runtime", {"base", "gguf", "cache", "text", "device", "ops", "model"}},
+    {"measure", {"base", "gguf", "cache", "text", "device", "evidence", "ops", "model", "runtime"}},
     {"server", {"base", "gguf", "text", "device", "evidence", "model", "runtime"}},
-    {"cli", {"base", "gguf", "text", "device", "evidence", "ops", "model", "runtime", "server"}},
+    {"cli", {"base", "gguf", "text", "device", "evidence", "ops", "model", "runtime", "measure", "server"}},
 };
 
 struct Line {
