@@ -1,13 +1,17 @@
-# Writes OUTPUT: a C++ table of one hash per operator: its folder, what every operator shares (src/base, the block
+# Writes OUTPUT: a C++ table of two hashes per operator, for its arms on the CPU and on accelerators. The first counts its
+# folder without device code, what every operator shares (src/base, the block
 # decoders), and what it includes from the rest of src/ops. A record made from other sources is stale.
 #
 # Another operator's folder counts whole, since an arm may call its functions. The helpers directly in src/ops (oracle.h,
 # rounding.h, weights_case) do not change what an arm computes, but they decide what it is held to and on which
 # inputs: a record must be repeatable from the sources it names. They count for the operators that include them.
-# registry.cpp does not: it changes with every new operator. Nor does src/evidence: runner and records have their schema.
+# The second counts device code (device*, *.cu, src/device/kernel*.h) and what both are held to (the contract, oracle,
+# bound, cases): records of a card need not be made again for a change to an arm of the CPU.
+# registry.cpp does not count: it changes with every new operator. Nor does src/evidence: runner and records have their schema.
 cmake_minimum_required(VERSION 3.25)
 file(GLOB shared ${SOURCE}/src/base/fmath.h ${SOURCE}/src/base/half.h ${SOURCE}/src/base/simd.h
   ${SOURCE}/src/gguf/quant*.cpp ${SOURCE}/src/gguf/quant_detail.h ${SOURCE}/src/gguf/iq_grids.*)
+file(GLOB device_shared ${SOURCE}/src/device/kernel*.h)
 file(GLOB operators LIST_DIRECTORIES true ${SOURCE}/src/ops/*)
 
 function(sources_of folder result)
@@ -41,25 +45,45 @@ function(add_included list)
   set(${list} ${${list}} PARENT_SCOPE)
 endfunction()
 
+function(hash_of files result)
+  list(SORT files)
+  set(all "")
+  foreach(file ${files})
+    file(SHA256 ${file} hash)
+    string(APPEND all ${hash})
+  endforeach()
+  string(SHA256 hash "${all}")
+  string(SUBSTRING ${hash} 0 16 hash)
+  set(${result} ${hash} PARENT_SCOPE)
+endfunction()
+
+set(device_names "/(device[^/]*|[^/]*\\.cu)$")
+set(contract_names "/(oracle[^/]*|bound[^/]*|rounding\\.h|[^/]*parity[^/]*|[^/]*case[^/]*|reference\\.h)$")
 set(rows "")
 foreach(folder ${operators})
   if(IS_DIRECTORY ${folder})
     get_filename_component(name ${folder} NAME)
     sources_of(${folder} files)
     add_included(files)
-    list(APPEND files ${shared})
-    list(SORT files)
-    set(all "")
+    set(cpu ${files})
+    list(FILTER cpu EXCLUDE REGEX ${device_names})
+    hash_of("${cpu};${shared}" cpu_hash)
+    set(device "")
     foreach(file ${files})
-      file(SHA256 ${file} hash)
-      string(APPEND all ${hash})
+      get_filename_component(stem ${file} NAME_WE)
+      get_filename_component(parent ${file} DIRECTORY)
+      get_filename_component(parent ${parent} NAME)
+      if(file MATCHES ${device_names} OR file MATCHES ${contract_names} OR stem STREQUAL parent)
+        list(APPEND device ${file})
+      endif()
     endforeach()
-    string(SHA256 hash "${all}")
-    string(SUBSTRING ${hash} 0 16 hash)
-    string(APPEND rows "    {\"${name}\", \"${hash}\"},\n")
+    set(both ${shared})
+    list(FILTER both EXCLUDE REGEX "/simd\\.h$")
+    hash_of("${device};${device_shared};${both}" device_hash)
+    string(APPEND rows "    {\"${name}\", \"${cpu_hash}\", \"${device_hash}\"},\n")
   endif()
 endforeach()
-set(text "#pragma once\n#include <utility>\nnamespace strata {\ninline constexpr std::pair<const char*, const char*> kSourceHashes[] = {\n${rows}};\n}\n")
+set(text "#pragma once\nnamespace strata {\nstruct SourceHashes {\n  const char *op, *cpu, *accelerator;\n};\ninline constexpr SourceHashes kSourceHashes[] = {\n${rows}};\n}\n")
 set(old "")
 if(EXISTS ${OUTPUT})
   file(READ ${OUTPUT} old)

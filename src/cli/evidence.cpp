@@ -10,10 +10,10 @@
 namespace strata::cli {
 namespace {
 
-std::string state_of(const std::optional<ParityRecord>& record, const std::string& source_folder) {
+std::string state_of(const std::optional<ParityRecord>& record, const std::string& source_folder, bool accelerator) {
   if (!record) return "never run";
   if (!record->passed) return "failed";
-  return record->source_hash == source_hash(source_folder) ? "verified" : "stale";
+  return record->source_hash == source_hash(source_folder, accelerator) ? "verified" : "stale";
 }
 
 int run(CommandContext& context) {
@@ -26,7 +26,7 @@ int run(CommandContext& context) {
   for (const Chosen& chosen : chosen_arms(settings)) {
     const std::string& op = chosen.evidence->op;
     const auto record = read_record(folder, op, chosen.arm.name, chosen.arm.device_class);
-    const std::string state = state_of(record, chosen.evidence->source_folder());
+    const std::string state = state_of(record, chosen.evidence->source_folder(), chosen.arm.image != nullptr);
     if (settings.get_bool("json")) {
       rows.push_back({{"operator", op},
                       {"arm", chosen.arm.name},

@@ -20,6 +20,13 @@ constexpr std::array kEvidence{
                 .group = "Evidence",
                 .help = "arm; not set: all of the operator",
                 .persistent = false},
+    SettingSpec{
+        .name = "device",
+        .flags = "--device",
+        .type = SettingType::Text,
+        .default_text = "cpu",
+        .group = "Evidence",
+        .help = "where arms run: cpu, cuda:0, or emu: kernels on the CPU from their source, which proves no device"},
     SettingSpec{.name = "records",
                 .type = SettingType::Path,
                 .default_text = "records",
@@ -30,6 +37,16 @@ constexpr std::array kEvidence{
 }  // namespace
 
 std::span<const SettingSpec> evidence_settings() { return kEvidence; }
+
+std::shared_ptr<Accelerator> chosen_accelerator(const Settings& settings) {
+  const std::string& name = settings.get_text("device");
+  return name == "cpu" ? nullptr : open_accelerator(name);
+}
+
+std::vector<Chosen> arms_of(std::vector<Chosen> chosen, bool accelerator) {
+  std::erase_if(chosen, [&](const Chosen& one) { return (one.arm.image != nullptr) != accelerator; });
+  return chosen;
+}
 
 std::vector<Chosen> chosen_arms(const Settings& settings) {
   const std::string &op = settings.get_text("op"), &arm = settings.get_text("only_arm");

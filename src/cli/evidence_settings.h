@@ -1,6 +1,7 @@
 // What the evidence commands share: which operators and arms are meant, where records lie.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +13,10 @@
 
 namespace strata::cli {
 
-std::span<const SettingSpec> evidence_settings();  // op, only_arm, records
+std::span<const SettingSpec> evidence_settings();  // op, only_arm, device, records
+
+// What --device names; null: the CPU. Error{Device, Usage}.
+std::shared_ptr<Accelerator> chosen_accelerator(const Settings& settings);
 
 // Every (operator, arm) that --op and --only-arm name. Error{Usage} with the known names for an unknown one.
 struct Chosen {
@@ -20,6 +24,8 @@ struct Chosen {
   ArmInfo arm;
 };
 std::vector<Chosen> chosen_arms(const Settings& settings);
+// Those that run on accelerators, or those of the CPU.
+std::vector<Chosen> arms_of(std::vector<Chosen> chosen, bool accelerator);
 
 // The folder of --records.
 std::string records_folder(const Settings& settings);

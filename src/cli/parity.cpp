@@ -36,12 +36,13 @@ constexpr std::array kOwn{
                 .persistent = false},
 };
 
-RecordContext record_context(const std::string& source_folder) {
+RecordContext record_context(const std::string& source_folder, const Accelerator* accelerator) {
   RecordContext context;
-  context.device = list_devices().front().description;
+  context.device = accelerator != nullptr ? accelerator->info().description + ", " + accelerator->info().driver
+                                          : list_devices().front().description;
   context.compiler = std::string("g++ ") + __VERSION__;
   context.commit = build_commit();
-  context.source_hash = source_hash(source_folder);
+  context.source_hash = source_hash(source_folder, accelerator != nullptr);
   const std::time_t now = std::time(nullptr);
   context.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
   return context;
@@ -99,6 +100,10 @@ int run(CommandContext& context) {
   options.seed = static_cast<uint64_t>(settings.get_int("parity_seed"));
   if (settings.get_int("threads") > 0) options.threads = static_cast<int>(settings.get_int("threads"));
   options.cpu = allowed_cpu(settings);
+  options.accelerator = chosen_accelerator(settings);
+  const bool accelerated = options.accelerator != nullptr;
+  if (settings.get_bool("record") && accelerated && options.accelerator->info().kind == AcceleratorKind::Emulation)
+    throw Error(ErrorKind::Usage, "a run on the emulation proves nothing about a device: there is nothing to record");
   options.cancelled = [&] { return context.interrupted.load(); };
   if (::isatty(STDERR_FILENO) != 0)
     options.progress = [](int done, int total) { fmt::print(stderr, "{} of {} cases \r", done, total); };
@@ -107,7 +112,7 @@ int run(CommandContext& context) {
                "of bound", "same bits", "controls", "mutants", "seconds", "");
   bool failed = false, incomplete = false;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const Chosen& chosen : chosen_arms(settings)) {
+  for (const Chosen& chosen : arms_of(chosen_arms(settings), accelerated)) {
     const ParityReport report = run_parity(*chosen.evidence, chosen.arm, options);
     if (context.interrupted) throw Error(ErrorKind::Interrupted, "interrupted");
     failed = failed || (report.ran() && !report.passed());
@@ -119,7 +124,8 @@ int run(CommandContext& context) {
       print_details(report);
     }
     if (settings.get_bool("record") && report.passed())
-      write_record(records_folder(settings), report, record_context(chosen.evidence->source_folder()));
+      write_record(records_folder(settings), report,
+                   record_context(chosen.evidence->source_folder(), options.accelerator.get()));
   }
   if (json) fmt::print("{}\n", rows.dump(2));
   if (failed) return 1;
@@ -132,7 +138,7 @@ Command parity_command() {
   return {.name = "parity",
           .summary = "Check arms against their operator's oracle and bound.",
           .own = kOwn,
-          .settings = {"op", "only_arm", "records", "threads", "json", "cpu.isa"},
+          .settings = {"op", "only_arm", "device", "records", "threads", "json", "cpu.isa"},
           .run = run};
 }
 

@@ -52,6 +52,12 @@ uint64_t free_memory_bytes() { return kib_value("/proc/meminfo", "MemAvailable")
 uint64_t peak_resident_bytes() { return kib_value("/proc/self/status", "VmHWM"); }
 uint64_t current_resident_bytes() { return kib_value("/proc/self/status", "VmRSS"); }
 
+void* Queue::scratch(uint64_t bytes) {
+  if (scratch_.empty() || scratch_.back().bytes() < bytes)
+    scratch_.emplace_back(accelerator_, std::max<uint64_t>(bytes + bytes / 2, 1u << 20));
+  return scratch_.back().data();
+}
+
 ArmChoice& Queue::arm(const char* op) {
   for (ArmChoice& choice : arms_)
     if (choice.op == op) return choice;

@@ -1,14 +1,18 @@
-// Device: a place where operators run. This build knows the CPU.
+// Device: a place where operators run: the CPU, or an accelerator (accelerator.h).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/cpu_features.h"
 #include "base/log.h"
 #include "base/profile.h"
 #include "base/thread_pool.h"
+#include "device/accelerator.h"
 
 namespace strata {
 
@@ -38,9 +42,23 @@ struct ArmChoice {
 class Queue {
  public:
   Queue(int threads, Log& log) : pool_(threads), log_(log) {}
+  // Operators run on the accelerator: tensors lie in its memory, or in host memory that is registered.
+  Queue(std::shared_ptr<Accelerator> accelerator, Log& log)
+      : pool_(1), log_(log), accelerator_(std::move(accelerator)), stream_(accelerator_->make_stream()) {}
 
   ThreadPool& pool() { return pool_; }
   Log& log() { return log_; }
+
+  Accelerator* accelerator() const { return accelerator_.get(); }  // null: the CPU
+  DeviceStream& stream() { return *stream_; }                            // of the accelerator
+  // Scratch memory of the device for one operator call: the next call may take the same. Contents are unspecified.
+  void* scratch(uint64_t bytes);
+  template <class Arguments>
+  void launch(const char* op, const KernelImage& image, const char* kernel, const LaunchShape& shape,
+              const Arguments& arguments) {
+    static_assert(std::is_trivially_copyable_v<Arguments>);
+    stream_->launch(op, image, kernel, shape, &arguments, sizeof(arguments));
+  }
 
   CpuFeatures cpu = cpu_features();  // what arms may use
   bool strict_arms = false;          // a refused request is an error instead of a logged fallback
@@ -53,6 +71,9 @@ class Queue {
  private:
   ThreadPool pool_;
   Log& log_;
+  std::shared_ptr<Accelerator> accelerator_;
+  std::unique_ptr<DeviceStream> stream_;
+  std::vector<DeviceMemory> scratch_;  // grown by adding: what launches under way use stays
   std::vector<ArmChoice> arms_;
 };
 

@@ -18,9 +18,11 @@ struct Arm {
   // Empty when the arm can run these arguments here, else the reason why not.
   std::string (*refusal)(const Args&);
   void (*run)(Queue&, const Args&);
-  bool row_invariant = true;      // a row gives the same bits alone and in any batch
-  bool opt_in = false;            // runs only when asked for
-  CpuIsa isa = CpuIsa::Portable;  // what the processor must have
+  bool row_invariant = true;           // a row gives the same bits alone and in any batch
+  bool opt_in = false;                 // runs only when asked for
+  CpuIsa isa = CpuIsa::Portable;       // what the processor must have
+  const KernelImage* image = nullptr;  // of an arm for accelerators; null: it runs on the CPU
+  int arch = 80;                       // of an accelerator at least: 80 is compute capability 8.0
 };
 
 // The class that a parity record of an arm holds for.
@@ -35,18 +37,24 @@ inline std::string cpu_class(CpuIsa isa) {
   return {};
 }
 
+// The class of GPUs that records in this repository are made on.
+inline constexpr const char* kRecordedGpu = "sm_90";
+
 // An arm without its argument type.
 struct ArmInfo {
   std::string name, device_class;
   bool row_invariant = true, opt_in = false;
   CpuIsa isa = CpuIsa::Portable;
+  const KernelImage* image = nullptr;
+  int arch = 0;
 };
 
 template <class Args>
 std::vector<ArmInfo> arm_infos(std::span<const Arm<Args>> arms) {
   std::vector<ArmInfo> infos;
   for (const Arm<Args>& arm : arms)
-    infos.push_back({std::string(arm.name), cpu_class(arm.isa), arm.row_invariant, arm.opt_in, arm.isa});
+    infos.push_back({std::string(arm.name), arm.image != nullptr ? kRecordedGpu : cpu_class(arm.isa), arm.row_invariant,
+                     arm.opt_in, arm.isa, arm.image, arm.arch});
   return infos;
 }
 
@@ -58,11 +66,23 @@ std::string refusal_of(std::span<const Arm<Args>> arms, std::string_view name, c
   return "no such arm";
 }
 
+// Why code for that processor or accelerator cannot run on this queue; empty: it can.
+inline std::string device_refusal(const Queue& queue, CpuIsa isa, const KernelImage* image, int arch) {
+  const Accelerator* accelerator = queue.accelerator();
+  if (image == nullptr) return accelerator == nullptr ? queue.cpu.refusal(isa) : "it runs on the CPU alone";
+  return accelerator == nullptr ? "it runs on accelerators alone" : accelerator->refusal(*image, arch);
+}
+
 // Why the arm cannot run on this queue; empty: it can.
 template <class Args>
 std::string refusal_here(const Queue& queue, const Arm<Args>& arm, const Args& args) {
-  std::string reason = queue.cpu.refusal(arm.isa);
+  std::string reason = device_refusal(queue, arm.isa, arm.image, arm.arch);
   return reason.empty() ? arm.refusal(args) : reason;
+}
+
+// Where an arm runs on this queue.
+inline std::string class_here(const Queue& queue, CpuIsa isa) {
+  return queue.accelerator() == nullptr ? cpu_class(isa) : queue.accelerator()->info().device_class;
 }
 
 template <class Args>
@@ -108,7 +128,8 @@ ChosenArm<Args> choose_arm(Queue& queue, const char* op, std::span<const Arm<Arg
   if (chosen == nullptr) throw Error(ErrorKind::Argument, "no arm can run these arguments here", op);
   if (choice.ran != chosen->name) {
     choice.ran = chosen->name;
-    const std::string line = std::string("arm ") + op + " = " + choice.ran + " (" + cpu_class(chosen->isa) + ")";
+    const std::string line =
+        std::string("arm ") + op + " = " + choice.ran + " (" + class_here(queue, chosen->isa) + ")";
     if (refused.empty() && choice.requested.empty())
       queue.log().debug(line);
     else if (refused.empty())

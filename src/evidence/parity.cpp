@@ -13,23 +13,49 @@ namespace {
 
 constexpr size_t kMaxFailures = 20;  // listed; more of the same say nothing new
 
+Queue make_queue(const ParityOptions& options, Log& log) {
+  return options.accelerator != nullptr ? Queue(options.accelerator, log) : Queue(options.threads, log);
+}
+
+// The memory of a case, open to the accelerator.
+class Registered {
+ public:
+  Registered(Accelerator* accelerator, const ParityCase& test) : accelerator_(accelerator) {
+    if (accelerator == nullptr) return;
+    for (const auto& [memory, bytes] : test.ranges) {
+      accelerator->register_host(memory, bytes);
+      memory_.push_back(memory);
+    }
+  }
+  ~Registered() {
+    for (void* memory : memory_) accelerator_->unregister_host(memory);
+  }
+  Registered(const Registered&) = delete;
+  Registered& operator=(const Registered&) = delete;
+
+ private:
+  Accelerator* accelerator_;
+  std::vector<void*> memory_;
+};
+
 class Runner {
  public:
   Runner(const OperatorEvidence& evidence, const ArmInfo& arm, const ParityOptions& options)
-      : evidence_(evidence), arm_(arm), options_(options), log_(LogLevel::Error), queue_(options.threads, log_) {
+      : evidence_(evidence), arm_(arm), options_(options), log_(LogLevel::Error), queue_(make_queue(options, log_)) {
     for (int threads : {1, 3})
-      if (threads != options.threads) others_.push_back(std::make_unique<Queue>(threads, log_));
+      if (options.accelerator == nullptr && threads != options.threads)
+        others_.push_back(std::make_unique<Queue>(threads, log_));
     for (const auto& other : others_) request(*other);
     report_.op = evidence.op;
     report_.arm = arm.name;
-    report_.device_class = arm.device_class;
+    report_.device_class = options.accelerator != nullptr ? options.accelerator->info().device_class : arm.device_class;
     report_.seed = options.seed;
     request(queue_);
   }
 
   ParityReport run() {
     const auto start = std::chrono::steady_clock::now();
-    if (const std::string refusal = queue_.cpu.refusal(arm_.isa); !refusal.empty()) {
+    if (const std::string refusal = device_refusal(queue_, arm_.isa, arm_.image, arm_.arch); !refusal.empty()) {
       refuse(refusal);
       return std::move(report_);
     }
@@ -77,6 +103,7 @@ class Runner {
     clear_outputs(test);
     try {
       run(queue);
+      if (queue.accelerator() != nullptr) queue.stream().wait();
       return true;
     } catch (const Error& error) {
       fail(test.name, error.what());
@@ -86,6 +113,7 @@ class Runner {
 
   void run_case(ParityCase& test) {
     ++report_.cases;
+    const Registered registered(options_.accelerator.get(), test);
     const CaseSnapshot snapshot(test);
     if (!execute(test, snapshot, test.run, queue_)) return;
     const CheckResult result = check_outputs(test);
@@ -142,6 +170,7 @@ class Runner {
       clear_outputs(test);
       try {
         test.run(queue_);
+        if (queue_.accelerator() != nullptr) queue_.stream().wait();
         caught = !check_outputs(test).failure.empty();
       } catch (const Error&) {
         caught = true;  // refused: told apart as well

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/buffer.h"
@@ -46,9 +47,10 @@ struct ParityCase {
   // Discrete results that are more than numbers within a bound: empty when they are a valid answer, else what is wrong.
   // Adds to `force` the positions where the check could have failed.
   std::function<std::string(int64_t& force)> check;
-  std::function<bool()> guards;  // memory outside the elements is untouched
-  std::vector<Tensor> restored;  // inputs that the operator changes: as generated before every run
-  std::shared_ptr<void> memory;  // owns everything above
+  std::function<bool()> guards;                  // memory outside the elements is untouched
+  std::vector<Tensor> restored;                  // inputs that the operator changes: as generated before every run
+  std::vector<std::pair<void*, size_t>> ranges;  // whole pages that hold every tensor: for devices that read them
+  std::shared_ptr<void> memory;                  // owns everything above
 };
 
 struct BenchShape;
@@ -93,6 +95,7 @@ struct ParityOptions {
   uint64_t seed = 1;
   int threads = 2;
   CpuFeatures cpu = cpu_features();
+  std::shared_ptr<Accelerator> accelerator;  // where arms for accelerators run; null: those of the CPU
   std::function<void(int done, int total)> progress;
   std::function<bool()> cancelled;
   bool stop_at_failure = false;  // the first failure is enough

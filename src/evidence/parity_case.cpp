@@ -8,8 +8,25 @@ namespace strata {
 namespace {
 
 constexpr int64_t kGuard = 64;  // bytes of canary before and behind
+constexpr size_t kPage = 4096;
 
 }  // namespace
+
+CaseMemory::Pages CaseMemory::take(size_t bytes) {
+  Pages pages;
+  pages.bytes = std::max<size_t>((bytes + kPage - 1) / kPage, 1) * kPage;
+  pages.buffer = Buffer(pages.bytes + kPage);
+  const auto address = reinterpret_cast<uintptr_t>(pages.buffer.data());
+  pages.start = static_cast<char*>(pages.buffer.data()) + (kPage - address % kPage) % kPage;
+  return pages;
+}
+
+std::vector<std::pair<void*, size_t>> CaseMemory::ranges() const {
+  std::vector<std::pair<void*, size_t>> list;
+  for (const Block& block : blocks_) list.emplace_back(block.pages.start, block.pages.bytes);
+  for (const Pages& pages : paged_) list.emplace_back(pages.start, pages.bytes);
+  return list;
+}
 
 Tensor CaseMemory::tensor(DType dtype, const std::vector<int64_t>& extents, const std::vector<int64_t>& pads) {
   Tensor tensor;
@@ -23,11 +40,10 @@ Tensor CaseMemory::tensor(DType dtype, const std::vector<int64_t>& extents, cons
     tensor.strides[axis] = last ? block : bytes + (axis < pads.size() ? pads[axis] * block : 0);
     if (!last) bytes = tensor.strides[axis] * extents[axis];
   }
-  Buffer buffer(static_cast<size_t>(kGuard + bytes + kGuard + 3) / 4 * 4);
-  auto* start = static_cast<char*>(buffer.data());
-  for (size_t i = 0; i < buffer.bytes(); i += 4) std::memcpy(start + i, &kCanary, 4);
-  tensor.data = start + kGuard;
-  blocks_.push_back({std::move(buffer), tensor});
+  Pages pages = take(static_cast<size_t>(kGuard + bytes + kGuard));
+  for (size_t i = 0; i < pages.bytes; i += 4) std::memcpy(pages.start + i, &kCanary, 4);
+  tensor.data = pages.start + kGuard;
+  blocks_.push_back({std::move(pages), tensor});
   return tensor;
 }
 
@@ -40,24 +56,25 @@ RowPages CaseMemory::paged(const Tensor& tensor, int64_t rows, Random& random) {
   for (int64_t i = 0; i < pages; ++i) place[static_cast<size_t>(i)] = i;
   for (int64_t i = pages; i-- > 1;)
     std::swap(place[static_cast<size_t>(i)], place[static_cast<size_t>(random.below(i + 1))]);
-  Buffer memory(static_cast<size_t>(pages * rows * stride));
-  std::memset(memory.data(), 0xff, memory.bytes());  // NaN in every float format
-  std::vector<const void*> table;
+  Pages memory = take(static_cast<size_t>(pages * rows * stride));
+  Pages table_memory = take(static_cast<size_t>(pages) * sizeof(void*));
+  std::memset(memory.start, 0xff, memory.bytes);  // NaN in every float format
+  auto** table = reinterpret_cast<const void**>(table_memory.start);
   for (int64_t page = 0; page < pages; ++page) {
-    char* start = static_cast<char*>(memory.data()) + place[static_cast<size_t>(page)] * rows * stride;
+    char* start = memory.start + place[static_cast<size_t>(page)] * rows * stride;
     for (int64_t i = page * rows; i < std::min((page + 1) * rows, tensor.extent(0)); ++i)
       std::memcpy(start + i % rows * stride, tensor.row<const char>(i), static_cast<size_t>(row_bytes));
-    table.push_back(start);
+    table[page] = start;
   }
-  page_memory_.push_back(std::move(memory));
-  page_tables_.push_back(std::move(table));
-  return {page_tables_.back().data(), rows};
+  paged_.push_back(std::move(memory));
+  paged_.push_back(std::move(table_memory));
+  return {table, rows};
 }
 
 bool CaseMemory::guards_intact() const {
   for (const Block& block : blocks_) {
-    const auto* start = static_cast<const char*>(block.buffer.data());
-    std::vector<char> inside(block.buffer.bytes(), 0);
+    const char* start = block.pages.start;
+    std::vector<char> inside(block.pages.bytes, 0);
     const auto row_bytes = bytes_of(block.tensor.dtype, block.tensor.extent(block.tensor.rank - 1));
     for_each_row(block.tensor, [&](void* row) {
       std::memset(inside.data() + (static_cast<const char*>(row) - start), 1, row_bytes);

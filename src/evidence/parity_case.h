@@ -25,15 +25,22 @@ class CaseMemory {
   // A copy of the tensor in pages of `rows` of its outermost indices, at shuffled places.
   RowPages paged(const Tensor& tensor, int64_t rows, Random& random);
   bool guards_intact() const;
+  // Whole pages of memory that hold everything above, and nothing else.
+  std::vector<std::pair<void*, size_t>> ranges() const;
 
  private:
-  struct Block {
+  struct Pages {
     Buffer buffer;
+    char* start = nullptr;  // of a page
+    size_t bytes = 0;       // a multiple of the size of a page
+  };
+  struct Block {
+    Pages pages;
     Tensor tensor;
   };
+  static Pages take(size_t bytes);
   std::vector<Block> blocks_;
-  std::vector<Buffer> page_memory_;
-  std::vector<std::vector<const void*>> page_tables_;
+  std::vector<Pages> paged_;  // memory and tables of paged tensors
 };
 
 // Calls visit(start of row) for each row along the last axis, in row-major order.
@@ -105,6 +112,7 @@ class CaseBuilder {
       return refusal_of(arms, arm, state->args);
     };
     result_.guards = [state = memory_] { return state->tensors.guards_intact(); };
+    result_.ranges = memory_->tensors.ranges();
     result_.memory = memory_;
     return std::move(result_);
   }

@@ -15,9 +15,9 @@ constexpr size_t kMaxRecord = size_t{1} << 20;
 
 }  // namespace
 
-std::string source_hash(const std::string& op) {
-  for (const auto& [name, hash] : kSourceHashes)
-    if (op == name) return hash;
+std::string source_hash(const std::string& op, bool accelerator) {
+  for (const SourceHashes& one : kSourceHashes)
+    if (op == one.op) return accelerator ? one.accelerator : one.cpu;
   return {};
 }
 

@@ -32,7 +32,8 @@ void write_record(const std::string& folder, const ParityReport& report, const R
 std::optional<ParityRecord> read_record(const std::string& folder, const std::string& op, const std::string& arm,
                                         const std::string& device_class);
 
-// Hash of an operator's sources as the build saw them; empty for an unknown operator.
-std::string source_hash(const std::string& op);
+// Hash of the sources behind an operator's arms on the CPU or on accelerators, as the build saw them; empty for an
+// unknown operator. Contract, oracle, bound and cases count for both.
+std::string source_hash(const std::string& op, bool accelerator = false);
 
 }  // namespace strata

@@ -7,9 +7,12 @@ namespace strata {
 void norm_portable(Queue& queue, const NormArgs& args);  // cpu.cpp, as the next two
 void norm_avx2(Queue& queue, const NormArgs& args);
 void norm_avx512(Queue& queue, const NormArgs& args);
+void norm_device(Queue& queue, const NormArgs& args);  // device.cpp
+extern const KernelImage kernel_image_norm;
 
 namespace {
 constexpr Arm<NormArgs> kArms[] = {
+    {"block", always_runs<NormArgs>, norm_device, true, false, CpuIsa::Portable, &kernel_image_norm},
     {"avx512", always_runs<NormArgs>, norm_avx512, true, false, CpuIsa::Avx512},
     {"avx2", always_runs<NormArgs>, norm_avx2, true, false, CpuIsa::Avx2},
     {"portable", always_runs<NormArgs>, norm_portable},

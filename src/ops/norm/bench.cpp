@@ -8,8 +8,8 @@ namespace {
 BenchShape shape(int64_t rows, int64_t groups, int64_t width) {
   const double elements = static_cast<double>(rows * groups) * static_cast<double>(width);
   BenchShape result = bench_shape<NormArgs>(
-      "[" + std::to_string(rows) + ", " + std::to_string(groups) + ", " + std::to_string(width) + "]", norm, norm_arms(),
-      copies_past_caches(8 * elements),
+      "[" + std::to_string(rows) + ", " + std::to_string(groups) + ", " + std::to_string(width) + "]", norm,
+      norm_arms(), copies_past_caches(8 * elements),
       [=](CaseMemory& memory, Random& random, NormArgs& args) {
         args.x = memory.f32({rows, groups, width}, random);
         args.weight = memory.f32({width}, random, 0.5f, 1.5f);

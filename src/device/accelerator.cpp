@@ -1,0 +1,56 @@
+#include "device/accelerator.h"
+
+#include <charconv>
+
+#include "base/error.h"
+#include "device/cuda.h"
+#include "device/emulation.h"
+
+namespace strata {
+
+std::shared_ptr<Accelerator> open_accelerator(const std::string& name, const AcceleratorOptions& options) {
+  if (name == "emu") return make_emulation();
+  const std::string cuda = "cuda";
+  if (name == cuda || name.starts_with(cuda + ":")) {
+    int index = 0;
+    const char *first = name.data() + cuda.size() + 1, *end = name.data() + name.size();
+    const bool plain = name == cuda;
+    if (!plain && (std::from_chars(first, end, index).ptr != end || first == end))
+      throw Error(ErrorKind::Usage, name + " is no device: write cuda:0");
+    return open_cuda(index, options);
+  }
+  throw Error(ErrorKind::Usage, "there is no device " + name + ": this build knows cpu, cuda:N and emu");
+}
+
+FoundAccelerators find_accelerators() {
+  FoundAccelerators found;
+  std::string missing;
+  found.devices = list_cuda(missing, found.free_bytes);
+  if (!missing.empty()) found.missing.push_back("cuda: " + missing);
+  return found;
+}
+
+void check_launch(const char* what, const char* kernel, const LaunchShape& shape, uint32_t shared_limit,
+                  size_t argument_bytes) {
+  auto fits = [](const Dim& dim, int64_t x, int64_t yz, int64_t least) {
+    return dim.x >= least && dim.x <= x && dim.y >= least && dim.y <= yz && dim.z >= least && dim.z <= yz;
+  };
+  auto text = [](const Dim& dim) {
+    return std::to_string(dim.x) + " x " + std::to_string(dim.y) + " x " + std::to_string(dim.z);
+  };
+  const std::string where = std::string(what) + ": kernel " + kernel;
+  if (!fits(shape.grid, 0x7fffffff, 65535, 0))
+    throw Error(ErrorKind::Argument, "a grid of " + text(shape.grid) + " blocks cannot be run", where);
+  const int64_t threads = shape.block.x * shape.block.y * shape.block.z;
+  if (!fits(shape.block, 1024, 1, 1) || threads > 1024 || threads % 32 != 0)
+    throw Error(ErrorKind::Argument, "blocks of " + text(shape.block) + " threads cannot be run", where);
+  if (shape.shared > shared_limit)
+    throw Error(ErrorKind::Argument,
+                std::to_string(shape.shared) + " bytes of shared memory are asked for, a block has " +
+                    std::to_string(shared_limit),
+                where);
+  if (argument_bytes > 4000)
+    throw Error(ErrorKind::Argument, std::to_string(argument_bytes) + " bytes of arguments are too many", where);
+}
+
+}  // namespace strata
