@@ -181,6 +181,9 @@ class Emulation final : public Accelerator {
   const AcceleratorInfo& info() const override { return info_; }
   uint64_t free_bytes() const override { return info_.total_bytes; }
   void* allocate(uint64_t bytes) override {
+    if (bytes > info_.total_bytes)
+      throw Error(ErrorKind::Memory, "not enough memory on emu: " + std::to_string(bytes) + " bytes are needed, " +
+                                         std::to_string(info_.total_bytes) + " are free");
     auto* memory = new Buffer(static_cast<size_t>(bytes) + kPrefix);
     std::memset(memory->data(), 0xff, memory->bytes());
     std::memcpy(memory->data(), &memory, sizeof(memory));
