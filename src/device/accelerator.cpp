@@ -12,10 +12,10 @@ std::shared_ptr<Accelerator> open_accelerator(const std::string& name, const Acc
   if (name == "emu") return make_emulation();
   const std::string cuda = "cuda";
   if (name == cuda || name.starts_with(cuda + ":")) {
+    const std::string number = name == cuda ? "0" : name.substr(cuda.size() + 1);
     int index = 0;
-    const char *first = name.data() + cuda.size() + 1, *end = name.data() + name.size();
-    const bool plain = name == cuda;
-    if (!plain && (std::from_chars(first, end, index).ptr != end || first == end))
+    const auto parsed = std::from_chars(number.data(), number.data() + number.size(), index);
+    if (parsed.ec != std::errc() || parsed.ptr != number.data() + number.size())
       throw Error(ErrorKind::Usage, name + " is no device: write cuda:0");
     return open_cuda(index, options);
   }
