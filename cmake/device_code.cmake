@@ -1,4 +1,4 @@
-# Kernels: every src/ops/**/NAME.cu becomes `kernel_image_NAME` (device/accelerator.h): machine code in one fat binary
+# Kernels: every src/**/NAME.cu becomes `kernel_image_NAME` (device/accelerator.h): machine code in one fat binary
 # where nvcc is there, and the emulation, which is the same source compiled for the host.
 #
 # NAME.sm90.cu holds code for sm_90a alone. The first lines of a .cu file may say other flags:  // nvcc: -maxrregcount=128
@@ -18,7 +18,7 @@ function(strata_device_code target)
   add_library(${target} STATIC)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${STRATA_WARNINGS}>)
-  file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/*.cu)
+  file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.cu)
   foreach(source ${kernels})
     get_filename_component(file ${source} NAME)
     string(REGEX REPLACE "\\.cu$" "" stem ${file})

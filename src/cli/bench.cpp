@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/common_settings.h"
 #include "cli/evidence_settings.h"
+#include "evidence/device_ceilings.h"
 
 namespace strata::cli {
 namespace {
@@ -148,7 +149,8 @@ std::vector<BenchResult> bench_operator(CommandContext& context, const OperatorE
                                         const BenchOptions& options, const std::string& format) {
   const std::string& wanted = context.settings.get_text("bench.shape");
   std::vector<BenchResult> all;
-  for (const auto& make : evidence.shapes()) {
+  const bool accelerated = options.accelerator != nullptr && evidence.device_shapes != nullptr;
+  for (const auto& make : accelerated ? evidence.device_shapes() : evidence.shapes()) {
     if (context.interrupted) throw Error(ErrorKind::Interrupted, "interrupted");
     BenchShape shape = make();
     if (!wanted.empty() && shape.name.find(wanted) == std::string::npos) continue;
@@ -163,7 +165,7 @@ std::vector<BenchResult> bench_operator(CommandContext& context, const OperatorE
 // The operators that --op names and that have shapes, each with the arms that --arm leaves.
 std::vector<std::pair<const OperatorEvidence*, std::vector<ArmInfo>>> chosen_operators(const Settings& settings) {
   std::vector<std::pair<const OperatorEvidence*, std::vector<ArmInfo>>> list;
-  for (const Chosen& chosen : chosen_arms(settings)) {
+  for (const Chosen& chosen : arms_of(chosen_arms(settings), settings.get_text("device") != "cpu")) {
     if (chosen.evidence->shapes == nullptr) continue;
     if (list.empty() || list.back().first != chosen.evidence) list.push_back({chosen.evidence, {}});
     list.back().second.push_back(chosen.arm);
@@ -182,11 +184,15 @@ int run(CommandContext& context) {
   options.threads = settings.get_int("threads") > 0 ? static_cast<int>(settings.get_int("threads")) : cores;
   options.samples = static_cast<int>(settings.get_int("bench.samples"));
   options.cpu = allowed_cpu(settings);
+  options.accelerator = chosen_accelerator(settings);
   options.cancelled = [&] { return context.interrupted.load(); };
   const bool only_ceilings = settings.get_text("op") == kCeilings;
   const auto operators = only_ceilings ? decltype(chosen_operators(settings)){} : chosen_operators(settings);
   Ceilings ceilings;
-  {
+  if (options.accelerator != nullptr) {
+    Queue queue(options.accelerator, context.log);
+    ceilings = measure_device_ceilings(queue);
+  } else {
     ThreadPool pool(options.threads);
     ceilings = measure_ceilings(pool, options.cpu);
   }
@@ -212,7 +218,7 @@ Command bench_command() {
   return {.name = "bench",
           .summary = "Time an operator's arms side by side; --op ceilings: what this machine can do at most.",
           .own = kOwn,
-          .settings = {"op", "only_arm", "threads", "json", "cpu.isa"},
+          .settings = {"op", "only_arm", "device", "threads", "json", "cpu.isa"},
           .run = run};
 }
 

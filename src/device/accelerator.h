@@ -74,9 +74,13 @@ class DeviceStream {
   virtual double seconds(size_t from, size_t to) = 0;  // after wait()
 
   // Launches and copies within the device between begin and end go to the device together, at the end: as one graph
-  // that is kept and patched while passes stay alike. An error of end_pass leaves nothing half run.
+  // that is kept and patched while passes stay alike. Marks of end_pass enclose what the device does, without the
+  // host's preparations.
+  struct Marks {
+    size_t before = 0, after = 0;
+  };
   virtual void begin_pass() {}
-  virtual void end_pass() {}
+  virtual void end_pass(const Marks* marks = nullptr) = 0;
 };
 
 class Accelerator {

@@ -129,7 +129,8 @@ class PassGraph {
   PassGraph(const PassGraph&) = delete;
   PassGraph& operator=(const PassGraph&) = delete;
 
-  void run(std::vector<Launch>& launches, cuda::StreamHandle stream) {
+  // For launch().
+  void prepare(std::vector<Launch>& launches) {
     bool alike = launches.size() == nodes_.size();
     for (size_t i = 0; alike && i < launches.size(); ++i) alike = launches[i].function == launches_[i].function;
     if (!alike) build(launches);
@@ -140,8 +141,8 @@ class PassGraph {
       check(driver().set_kernel_node(exec_, nodes_[i], &node), "cuGraphExecKernelNodeSetParams");
     }
     std::swap(launches_, launches);
-    check(driver().launch_graph(exec_, stream), "cuGraphLaunch");
   }
+  void launch(cuda::StreamHandle stream) { check(driver().launch_graph(exec_, stream), "cuGraphLaunch"); }
   void clear() {
     if (exec_ != nullptr) driver().destroy_graph_exec(exec_);
     if (graph_ != nullptr) driver().destroy_graph(graph_);
@@ -247,6 +248,10 @@ class CudaStream final : public DeviceStream {
   void mark(size_t index) override {
     const Current current(*shared_);
     flush();
+    record_mark(index);
+  }
+
+  void record_mark(size_t index) {
     if (marks_.size() <= index) marks_.resize(index + 1, nullptr);
     if (marks_[index] == nullptr) check(driver().create_event(&marks_[index], 0), "cuEventCreate");
     check(driver().record_event(marks_[index], stream_), "cuEventRecord");
@@ -265,15 +270,17 @@ class CudaStream final : public DeviceStream {
     whole_ = true;
   }
 
-  void end_pass() override {
+  void end_pass(const Marks* marks) override {
     const Current current(*shared_);
     recording_ = false;
-    if (recorded_.empty()) return;
-    // A pass that was cut by copies is no graph worth keeping.
-    if (whole_)
-      graph_.run(recorded_, stream_);
+    const bool graph = whole_ && !recorded_.empty();  // a pass that was cut by copies is no graph worth keeping
+    if (graph) graph_.prepare(recorded_);
+    if (marks != nullptr) record_mark(marks->before);
+    if (graph)
+      graph_.launch(stream_);
     else
       flush();
+    if (marks != nullptr) record_mark(marks->after);
     recorded_.clear();
   }
 

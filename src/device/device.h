@@ -50,7 +50,8 @@ class Queue {
   Log& log() { return log_; }
 
   Accelerator* accelerator() const { return accelerator_.get(); }  // null: the CPU
-  DeviceStream& stream() { return *stream_; }                            // of the accelerator
+  const std::shared_ptr<Accelerator>& shared_accelerator() const { return accelerator_; }
+  DeviceStream& stream() { return *stream_; }  // of the accelerator
   // Scratch memory of the device for one operator call: the next call may take the same. Contents are unspecified.
   void* scratch(uint64_t bytes);
   template <class Arguments>

@@ -28,6 +28,10 @@ std::vector<uint32_t> words_of_all(const std::vector<Tensor>& outputs) {
   return words;
 }
 
+Queue make_queue(const BenchOptions& options, Log& log) {
+  return options.accelerator != nullptr ? Queue(options.accelerator, log) : Queue(options.threads, log);
+}
+
 // |a - b| in bounds; equal bits and equal NaNs differ by nothing.
 void compare(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b, const std::vector<double>& bound,
              BenchResult& result) {
@@ -54,15 +58,20 @@ class Bench {
  public:
   Bench(const std::string& op, const std::vector<ArmInfo>& arms, BenchShape& shape, const Ceilings& ceilings,
         const BenchOptions& options)
-      : shape_(shape), ceilings_(ceilings), options_(options), log_(LogLevel::Error), queue_(options.threads, log_) {
+      : shape_(shape),
+        ceilings_(ceilings),
+        options_(options),
+        log_(LogLevel::Error),
+        queue_(make_queue(options, log_)) {
     queue_.cpu = options.cpu;
+    if (on_device()) shape.to_device(queue_);
     queue_.strict_arms = true;
     for (const ArmInfo& arm : arms) {
       BenchResult result;
       result.op = op;
       result.arm = arm.name;
       result.shape = shape.name;
-      result.refusal = queue_.cpu.refusal(arm.isa);
+      result.refusal = device_refusal(queue_, arm.isa, arm.image, arm.arch);
       if (result.refusal.empty()) result.refusal = shape.refusal(arm.name);
       results_.push_back(result);
     }
@@ -85,26 +94,47 @@ class Bench {
   }
 
  private:
+  bool on_device() const { return options_.accelerator != nullptr; }
+
+  // As one graph on a device, by its clock.
+  double seconds_of_calls(int64_t repetitions, int& copy) {
+    if (!on_device()) return seconds_of(shape_, queue_, repetitions, copy);
+    DeviceStream& stream = queue_.stream();
+    stream.begin_pass();
+    for (int64_t i = 0; i < repetitions; ++i) {
+      shape_.run(queue_, copy);
+      copy = (copy + 1) % shape_.copies;
+    }
+    const DeviceStream::Marks marks{0, 1};
+    stream.end_pass(&marks);
+    stream.wait();
+    return stream.seconds(0, 1);
+  }
+
   void select(size_t i) { queue_.request_arm(results_[i].op, results_[i].arm); }
 
   void warm_up(size_t i) {
     BenchResult& result = results_[i];
     select(i);
     shape_.run(queue_, 0);
+    if (on_device()) shape_.from_device(queue_);
     const std::vector<uint32_t> words = words_of_all(shape_.outputs);
     if (first_.empty()) first_ = words;
     compare(first_, words, shape_.bound, result);
     int copy = 0;
     double fastest = INFINITY;
-    for (int n = 0; n < options_.warmups; ++n) fastest = std::min(fastest, seconds_of(shape_, queue_, 1, copy));
-    result.repetitions = static_cast<int>(std::clamp(std::ceil(options_.sample_seconds / fastest), 1.0, 1e6));
+    for (int n = 0; n < options_.warmups; ++n) fastest = std::min(fastest, seconds_of_calls(1, copy));
+    result.repetitions =
+        static_cast<int>(std::clamp(std::ceil(options_.sample_seconds / fastest), 1.0, on_device() ? 2000.0 : 1e6));
   }
 
   void sample(size_t i) {
     select(i);
     int copy = 0;
-    seconds_of(shape_, queue_, 1, copy);  // after another arm: its code and its inputs
-    samples_[i].push_back(seconds_of(shape_, queue_, results_[i].repetitions, copy) / results_[i].repetitions);
+    // After another arm: its code and its inputs; on a device also its graph.
+    seconds_of_calls(on_device() ? results_[i].repetitions : 1, copy);
+    if (on_device()) copy = 0;
+    samples_[i].push_back(seconds_of_calls(results_[i].repetitions, copy) / results_[i].repetitions);
   }
 
   void summarise(size_t i) {
@@ -137,6 +167,43 @@ class Bench {
 std::vector<BenchResult> run_bench(const std::string& op, const std::vector<ArmInfo>& arms, BenchShape& shape,
                                    const Ceilings& ceilings, const BenchOptions& options) {
   return Bench(op, arms, shape, ceilings, options).run();
+}
+
+void DeviceCopy::make(Queue& queue, const CaseMemory& memory) {
+  for (const auto& [host, bytes] : memory.ranges())
+    ranges_.push_back({static_cast<char*>(host), bytes, DeviceMemory(queue.shared_accelerator(), bytes)});
+  std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) { return a.host < b.host; });
+  for (const Range& range : ranges_) {
+    const auto& tables = memory.tables();
+    const bool table = std::find(tables.begin(), tables.end(), range.host) != tables.end();
+    std::vector<char> words;
+    if (table) {
+      words.assign(range.host, range.host + range.bytes);
+      relocate(words.data(), words.size());
+    }
+    queue.stream().copy(range.device.data(), table ? words.data() : range.host, range.bytes);
+    queue.stream().wait();
+  }
+}
+
+void DeviceCopy::relocate(void* arguments, size_t bytes) const {
+  auto* words = static_cast<char*>(arguments);
+  for (size_t i = 0; i + sizeof(char*) <= bytes; i += sizeof(char*)) {
+    char* pointer = nullptr;
+    std::memcpy(&pointer, words + i, sizeof(pointer));
+    auto after = std::upper_bound(ranges_.begin(), ranges_.end(), pointer,
+                                  [](const char* address, const Range& range) { return address < range.host; });
+    if (after == ranges_.begin()) continue;
+    const Range& range = *std::prev(after);
+    if (pointer >= range.host + range.bytes) continue;
+    pointer = static_cast<char*>(range.device.data()) + (pointer - range.host);
+    std::memcpy(words + i, &pointer, sizeof(pointer));
+  }
+}
+
+void DeviceCopy::fetch(Queue& queue) const {
+  for (const Range& range : ranges_) queue.stream().copy(range.host, range.device.data(), range.bytes);
+  queue.stream().wait();
 }
 
 int copies_past_caches(double bytes) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "evidence/arm.h"
@@ -26,6 +27,8 @@ struct BenchShape {
   std::vector<Tensor> outputs;                                 // of copy 0, to compare arms
   std::vector<double> bound;                                   // of each element of the outputs; empty: only bits count
   std::shared_ptr<void> memory;                                // owns everything above
+  std::function<void(Queue&)> to_device;  // `run` works on copies in the memory of the queue's accelerator from now on
+  std::function<void(Queue&)> from_device;  // copies what they hold back to the host, for `outputs`
 };
 
 struct BenchOptions {
@@ -33,6 +36,7 @@ struct BenchOptions {
   int samples = 9, warmups = 3;
   double sample_seconds = 0.005;  // repetitions of one sample take at least this long together
   CpuFeatures cpu = cpu_features();
+  std::shared_ptr<Accelerator> accelerator;  // null: the CPU
   std::function<bool()> cancelled;
 };
 
@@ -52,6 +56,24 @@ struct BenchResult {
 std::vector<BenchResult> run_bench(const std::string& op, const std::vector<ArmInfo>& arms, BenchShape& shape,
                                    const Ceilings& ceilings, const BenchOptions& options);
 
+// The memory of a case once more, on an accelerator.
+class DeviceCopy {
+ public:
+  void make(Queue& queue, const CaseMemory& memory);
+  // Arguments are plain structs of tensors and numbers: a word of them that is an address in the memory of the case is
+  // a pointer to it.
+  void relocate(void* arguments, size_t bytes) const;
+  void fetch(Queue& queue) const;
+
+ private:
+  struct Range {
+    char* host;
+    size_t bytes;
+    DeviceMemory device;
+  };
+  std::vector<Range> ranges_;
+};
+
 // A shape from arguments that `fill` makes `copies` times; `outputs` names the tensors to compare.
 template <class Args>
 BenchShape bench_shape(std::string name, void (*run)(Queue&, const Args&), std::span<const Arm<Args>> arms, int copies,
@@ -60,6 +82,7 @@ BenchShape bench_shape(std::string name, void (*run)(Queue&, const Args&), std::
   struct State {
     CaseMemory memory;
     std::vector<Args> args;
+    DeviceCopy device;
   };
   auto state = std::make_shared<State>();
   Random random(1);
@@ -70,6 +93,12 @@ BenchShape bench_shape(std::string name, void (*run)(Queue&, const Args&), std::
   shape.run = [state, run](Queue& queue, int copy) { run(queue, state->args[static_cast<size_t>(copy)]); };
   shape.refusal = [state, arms](const std::string& arm) { return refusal_of(arms, arm, state->args.front()); };
   for (Tensor Args::*member : outputs) shape.outputs.push_back(state->args.front().*member);
+  static_assert(std::is_trivially_copyable_v<Args>);
+  shape.to_device = [state](Queue& queue) {
+    state->device.make(queue, state->memory);
+    for (Args& args : state->args) state->device.relocate(&args, sizeof(Args));
+  };
+  shape.from_device = [state](Queue& queue) { state->device.fetch(queue); };
   shape.memory = state;
   return shape;
 }

@@ -64,6 +64,7 @@ struct OperatorEvidence {
   bool discrete = false;  // a run in which `check` never had force is a failure
   std::vector<std::function<BenchShape()>> (*shapes)() = nullptr;  // worth timing (evidence/bench.h)
   std::string folder = {};  // under src/ops, where it has another name than the operator
+  std::vector<std::function<BenchShape()>> (*device_shapes)() = nullptr;  // for accelerators; null: `shapes`
 
   const std::string& source_folder() const { return folder.empty() ? op : folder; }
 };

@@ -66,6 +66,7 @@ RowPages CaseMemory::paged(const Tensor& tensor, int64_t rows, Random& random) {
       std::memcpy(start + i % rows * stride, tensor.row<const char>(i), static_cast<size_t>(row_bytes));
     table[page] = start;
   }
+  tables_.push_back(table_memory.start);
   paged_.push_back(std::move(memory));
   paged_.push_back(std::move(table_memory));
   return {table, rows};

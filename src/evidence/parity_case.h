@@ -27,6 +27,8 @@ class CaseMemory {
   bool guards_intact() const;
   // Whole pages of memory that hold everything above, and nothing else.
   std::vector<std::pair<void*, size_t>> ranges() const;
+  // Those of `ranges` that hold addresses: the tables of paged tensors.
+  const std::vector<void*>& tables() const { return tables_; }
 
  private:
   struct Pages {
@@ -41,6 +43,7 @@ class CaseMemory {
   static Pages take(size_t bytes);
   std::vector<Block> blocks_;
   std::vector<Pages> paged_;  // memory and tables of paged tensors
+  std::vector<void*> tables_;
 };
 
 // Calls visit(start of row) for each row along the last axis, in row-major order.
