@@ -4,19 +4,19 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
 
 #include "ops/attention/device_kernel.h"
 #include "ops/attention/softmax_kernel_types.h"
 
 namespace strata {
 
-extern const KernelImage kernel_image_attention_fma, kernel_image_attention_merge;
+extern const KernelImage kernel_image_attention_fma, kernel_image_attention_mma, kernel_image_attention_merge;
 
 namespace {
 
 static_assert(kCellSplit == kSplit);
 constexpr int64_t kScratchBytes = int64_t{256} << 20;  // of a round, unless one row needs more
-constexpr int64_t kMostBlocks = 65535;                 // of a grid's y
 
 int64_t quotient_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
 
@@ -92,7 +92,7 @@ void run_round(Queue& queue, const Kernels& kernels, AttentionKernel kernel, int
   kernel.tiles = kernel.ids == nullptr ? quotient_up(rows * kernel.group, kernel.slots)
                                        : rows * quotient_up(kernel.group, kernel.slots);
   queue.launch(kernels.op, kernels.image, kernels.split,
-               {{kernel.splits, kernel.kv_heads * kernel.tiles}, {kernels.threads}, kernels.shared}, kernel);
+               {{kernel.kv_heads * kernel.tiles, kernel.splits}, {kernels.threads}, kernels.shared}, kernel);
   constexpr int64_t kChannels = 64;
   queue.launch(kernels.op, kernel_image_attention_merge, "attention_merge",
                {{rows * heads * quotient_up(kernel.dim, kChannels)}, {256}, (1024 + 512) * 4}, kernel);
@@ -102,12 +102,10 @@ void run_rounds(Queue& queue, const Kernels& kernels, const CellAttention& args)
   if (args.rows() == 0 || args.heads() == 0) return;
   AttentionKernel kernel = kernel_of(args, kernels.slots);
   const int64_t partials = args.heads() * kernel.splits, row_bytes = partials * (args.dim() + 2) * 4;
-  const int64_t tiled = kMostBlocks / (args.kv_heads() * quotient_up(args.group(), kernels.slots));
-  const int64_t rows =
-      std::clamp<int64_t>(kScratchBytes / row_bytes, 1, std::min(args.rows(), std::max<int64_t>(tiled, 1)));
-  kernel.m = static_cast<float*>(queue.scratch(static_cast<uint64_t>(rows * row_bytes)));
+  const int64_t rows = std::clamp<int64_t>(kScratchBytes / row_bytes, 1, args.rows());
+  kernel.a = static_cast<float*>(queue.scratch(static_cast<uint64_t>(rows * row_bytes)));  // first: aligned
+  kernel.m = kernel.a + rows * partials * args.dim();
   kernel.l = kernel.m + rows * partials;
-  kernel.a = kernel.l + rows * partials;
   for (int64_t first = 0; first < args.rows(); first += rows)
     run_round(queue, kernels, kernel, first, std::min(rows, args.rows() - first));
 }
@@ -119,6 +117,24 @@ void cell_attention_fma(Queue& queue, const char* op, const CellAttention& args)
   const int64_t floats = kSlots * (quotient_up(args.dim(), 8) * 8 + kSplit) + kSlots;
   run_rounds(queue, {op, kernel_image_attention_fma, "attention_fma", kSlots, 128, static_cast<uint32_t>(4 * floats)},
              args);
+}
+
+std::string cell_attention_mma_refusal(const CellAttention& args) {
+  const DType type = args.k.dtype;
+  const int64_t dim = args.dim();
+  if (type != args.v.dtype || (type != DType::BF16 && type != DType::F16))
+    return "k is " + describe(args.k) + ", v " + describe(args.v) + ": this arm multiplies bf16 or f16, both the same";
+  if (dim != 64 && dim != 128 && dim != 256)
+    return "heads of " + std::to_string(dim) + " channels, this arm has 64, 128 and 256";
+  return {};
+}
+
+void cell_attention_mma(Queue& queue, const char* op, const CellAttention& args) {
+  constexpr int64_t kSlots = 16, kParts = 3, kPitch = kSplit + 8;
+  const std::string name =
+      std::string("attention_") + (args.k.dtype == DType::F16 ? "f16_" : "bf16_") + std::to_string(args.dim());
+  const int64_t bytes = kParts * kSlots * kSplit * 2 + kSlots * kPitch * 4 + 2 * kSlots * 4;
+  run_rounds(queue, {op, kernel_image_attention_mma, name.c_str(), kSlots, 128, static_cast<uint32_t>(bytes)}, args);
 }
 
 }  // namespace strata

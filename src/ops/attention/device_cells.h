@@ -57,13 +57,14 @@ struct Tile {
   int64_t begin;  // first cell, or entry, of the split
 };
 
-// Blocks are [splits] x [kv heads, tiles]. Lists differ, so that with them a tile has one row.
+// Blocks are [splits, kv heads, tiles], so that those which read the same cells run together. Lists differ: with them a
+// tile has one row.
 __device__ inline Tile tile_of(const AttentionKernel& a) {
-  const int64_t kv_head = gpu::block_y() / a.tiles, tile = gpu::block_y() % a.tiles;
+  const int64_t kv_head = gpu::block_x() / a.tiles, tile = gpu::block_x() % a.tiles;
   const int64_t each = a.ids == nullptr ? a.rows * a.group : a.group, per = (each + a.slots - 1) / a.slots;
   const int64_t first = tile / per * each + tile % per * a.slots, end = (tile / per + 1) * each;
   const int64_t left = end - first;
-  return {kv_head, first, static_cast<int>(left < a.slots ? left : a.slots), gpu::block_x() * kCellSplit};
+  return {kv_head, first, static_cast<int>(left < a.slots ? left : a.slots), gpu::block_y() * kCellSplit};
 }
 
 __device__ inline int64_t slot_row(const AttentionKernel& a, int64_t slot) { return slot / a.group; }
@@ -85,7 +86,7 @@ __device__ inline int64_t cell_of(const AttentionKernel& a, const Tile& tile, in
 // Where the partial result of a slot and this split goes.
 __device__ inline int64_t partial_at(const AttentionKernel& a, const Tile& tile, int64_t slot) {
   const int64_t heads = int64_t{a.kv_heads} * a.group;
-  return (slot_row(a, slot) * heads + slot_head(a, tile, slot)) * a.splits + gpu::block_x();
+  return (slot_row(a, slot) * heads + slot_head(a, tile, slot)) * a.splits + gpu::block_y();
 }
 
 // By a wave: scores of a slot become weights e^(s - m), cells from `seen` on 0; stores m and l of the split.

@@ -5,12 +5,14 @@
 
 namespace strata {
 
-extern const KernelImage kernel_image_attention_fma;
+extern const KernelImage kernel_image_attention_fma, kernel_image_attention_mma;
 
 namespace {
 
 constexpr const char* kOp = "sparse_attention";
 
+void run_mma(Queue& queue, const SparseAttentionArgs& args) { cell_attention_mma(queue, kOp, cells_of(args)); }
+std::string mma_refusal(const SparseAttentionArgs& args) { return cell_attention_mma_refusal(cells_of(args)); }
 void run_fma(Queue& queue, const SparseAttentionArgs& args) { cell_attention_fma(queue, kOp, cells_of(args)); }
 
 template <const SoftmaxKernel& kernel>
@@ -19,6 +21,7 @@ void run(Queue& queue, const SparseAttentionArgs& args) {
 }
 
 constexpr Arm<SparseAttentionArgs> kArms[] = {
+    {"mma", mma_refusal, run_mma, true, false, CpuIsa::Portable, &kernel_image_attention_mma, 90},
     {"fma", always_runs<SparseAttentionArgs>, run_fma, true, false, CpuIsa::Portable, &kernel_image_attention_fma},
     {"avx512", always_runs<SparseAttentionArgs>, run<kSoftmaxAvx512>, true, false, CpuIsa::Avx512},
     {"avx2", always_runs<SparseAttentionArgs>, run<kSoftmaxAvx2>, true, false, CpuIsa::Avx2},
