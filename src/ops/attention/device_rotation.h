@@ -9,7 +9,7 @@ struct RotationKernel {
   float* x;
   int64_t row, head;  // elements from one to the next
   int64_t heads, dim;
-  int32_t n;  // channels that are mixed, a power of two; half of them are the threads
+  int32_t n;  // channels that are mixed, a power of two
   float scale;
 };
 

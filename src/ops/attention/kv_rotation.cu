@@ -15,6 +15,7 @@ extern "C" __global__ void kv_rotation(const RotationKernel a) {
   for (int i = thread(); i < n; i += threads()) x[i] = memory[i];
   for (int half = n / 2; half > 0; half /= 2) {
     barrier();
+    if (pair >= n / 2) continue;
     const int i = pair / half * 2 * half + pair % half;
     const float first = x[i], second = x[i + half];
     x[i] = first + second;

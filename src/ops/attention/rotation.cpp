@@ -1,5 +1,6 @@
 #include "ops/attention/rotation.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -30,7 +31,8 @@ void rotate_on_device(Queue& queue, const Tensor& x, int64_t n, float scale) {
   const int64_t heads = x.extent(1), dim = x.extent(2);
   const RotationKernel kernel{x.f32(), x.stride(0) / 4, x.stride(1) / 4, heads, dim, static_cast<int32_t>(n), scale};
   queue.launch("rotate_heads", kernel_image_kv_rotation, "kv_rotation",
-               {{x.extent(0) * heads * (dim / n)}, {n / 2}, static_cast<uint32_t>(n * 4)}, kernel);
+               {{x.extent(0) * heads * (dim / n)}, {std::max<int64_t>(n / 2, 32)}, static_cast<uint32_t>(n * 4)},
+               kernel);
 }
 
 }  // namespace
