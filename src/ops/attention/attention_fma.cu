@@ -15,7 +15,7 @@ __device__ int query_at(int pieces, int slot, int piece, int half) { return ((sl
 __device__ void load_queries(const AttentionKernel& a, const Tile& tile, int pieces, float* queries) {
   for (int i = thread(); i < kSlots * pieces * 8; i += kThreads) {
     const int slot = i / (pieces * 8), channel = i % (pieces * 8);
-    const int64_t at = tile.first + slot;
+    const int at = tile.first + slot;
     const bool there = slot < tile.count && channel < a.dim;
     queries[query_at(pieces, slot, channel / 8, channel % 8 / 4) + channel % 4] =
         there ? a.q[slot_row(a, at) * a.q_row + slot_head(a, tile, at) * a.q_head + channel] : 0.0f;
@@ -83,13 +83,8 @@ extern "C" __global__ void __launch_bounds__(128) attention_fma(const AttentionK
   float* scores = queries + kSlots * pieces * 8;              // [kSlots, kCellSplit]
   auto* seen = reinterpret_cast<int*>(scores + kSlots * kCellSplit);
   const Tile tile = tile_of(a);
-  int most = 0;
-  for (int slot = 0; slot < tile.count; ++slot) {
-    const int cells = cells_seen(a, tile, tile.first + slot);
-    most = cells > most ? cells : most;
-  }
+  const int most = all_seen(a, tile, kSlots, seen);
   if (most == 0) return;
-  if (thread() < kSlots) seen[thread()] = thread() < tile.count ? cells_seen(a, tile, tile.first + thread()) : 0;
   load_queries(a, tile, pieces, queries);
   barrier();
   switch (a.k.type) {

@@ -65,7 +65,7 @@ __device__ void store_parts(char* operands, int columns, int slot, int piece, co
 template <int kDim, bool kF16>
 __device__ void load_queries(const AttentionKernel& a, const Tile& tile, char* operands, float* inverse) {
   const int slot = thread() / 8;
-  const int64_t at = tile.first + slot;
+  const int at = tile.first + slot;
   const bool there = slot < tile.count;
   const float* q = a.q + (there ? slot_row(a, at) * a.q_row + slot_head(a, tile, at) * a.q_head : 0);
   float power = 1;
@@ -151,7 +151,7 @@ __device__ void multiply_pair(float (&sum)[4], const Left (&left)[kParts], const
 // A score that is no number, in f32: the parts of a query may have opposite signs where an infinity meets them.
 template <bool kF16>
 __device__ float plain_score(const AttentionKernel& a, const Tile& tile, int slot, int n) {
-  const int64_t at = tile.first + slot;
+  const int at = tile.first + slot;
   const float* q = a.q + slot_row(a, at) * a.q_row + slot_head(a, tile, at) * a.q_head;
   const char* key = cell_at(a.k, cell_of(a, tile, n), tile.kv_head);
   float dot = 0;
@@ -310,13 +310,8 @@ __device__ void attend(const AttentionKernel& a) {
   float* inverse = scores + kSlots * kPitch;
   auto* seen = reinterpret_cast<int*>(inverse + kSlots);
   const Tile tile = tile_of(a);
-  int most = 0;
-  for (int slot = 0; slot < tile.count; ++slot) {
-    const int cells = cells_seen(a, tile, tile.first + slot);
-    most = cells > most ? cells : most;
-  }
+  const int most = all_seen(a, tile, kSlots, seen);
   if (most == 0) return;
-  if (thread() < kSlots) seen[thread()] = thread() < tile.count ? cells_seen(a, tile, tile.first + thread()) : 0;
   load_queries<kDim, kF16>(a, tile, operands, inverse);
   barrier();
   for (int first = wave_index() * (kCellSplit / kWaves); first < (wave_index() + 1) * (kCellSplit / kWaves);

@@ -50,47 +50,61 @@ __device__ inline void kv_piece(const KvDevice& kv, const char* row, int piece, 
   }
 }
 
-// The slots of a block of threads, and how many cells of its split each sees.
+// The slots of a block of threads, and the first cell, or entry of the list, of its split. The slots of a round are
+// fewer than 2^31.
 struct Tile {
-  int64_t kv_head, first;  // slot
-  int count;
-  int64_t begin;  // first cell, or entry, of the split
+  int kv_head, first, count, begin;
 };
+
+__device__ inline int quotient(int64_t n, int64_t unit) {
+  return static_cast<int>(static_cast<uint32_t>(n) / static_cast<uint32_t>(unit));
+}
 
 // Blocks are [splits, kv heads, tiles], so that those which read the same cells run together. Lists differ: with them a
 // tile has one row.
 __device__ inline Tile tile_of(const AttentionKernel& a) {
-  const int64_t kv_head = gpu::block_x() / a.tiles, tile = gpu::block_x() % a.tiles;
-  const int64_t each = a.ids == nullptr ? a.rows * a.group : a.group, per = (each + a.slots - 1) / a.slots;
-  const int64_t first = tile / per * each + tile % per * a.slots, end = (tile / per + 1) * each;
-  const int64_t left = end - first;
-  return {kv_head, first, static_cast<int>(left < a.slots ? left : a.slots), gpu::block_y() * kCellSplit};
+  const int tiles = static_cast<int>(a.tiles), slots = static_cast<int>(a.slots);
+  const int kv_head = quotient(gpu::block_x(), tiles), tile = static_cast<int>(gpu::block_x()) - kv_head * tiles;
+  const int each = a.ids == nullptr ? static_cast<int>(a.rows) * a.group : a.group;
+  const int per = quotient(each + slots - 1, slots), block = quotient(tile, per);
+  const int first = block * each + (tile - block * per) * slots, left = (block + 1) * each - first;
+  return {kv_head, first, left < slots ? left : slots, static_cast<int>(gpu::block_y()) * kCellSplit};
 }
 
-__device__ inline int64_t slot_row(const AttentionKernel& a, int64_t slot) { return slot / a.group; }
-__device__ inline int64_t slot_head(const AttentionKernel& a, const Tile& tile, int64_t slot) {
-  return tile.kv_head * a.group + slot % a.group;
+__device__ inline int64_t slot_row(const AttentionKernel& a, int slot) { return quotient(slot, a.group); }
+__device__ inline int64_t slot_head(const AttentionKernel& a, const Tile& tile, int slot) {
+  return tile.kv_head * a.group + slot - quotient(slot, a.group) * a.group;
 }
 
-__device__ inline int cells_seen(const AttentionKernel& a, const Tile& tile, int64_t slot) {
+__device__ inline int cells_seen(const AttentionKernel& a, const Tile& tile, int slot) {
   const int count = a.counts[slot_row(a, slot)];
-  const int64_t left = (count < a.width ? count : a.width) - tile.begin;
-  return left < 0 ? 0 : static_cast<int>(left < kCellSplit ? left : kCellSplit);
+  const int left = (count < a.width ? count : a.width) - tile.begin;
+  return left < 0 ? 0 : (left < kCellSplit ? left : kCellSplit);
+}
+
+// How many cells of its split each of `slots` slots sees, into shared memory; the most of them.
+__device__ inline int all_seen(const AttentionKernel& a, const Tile& tile, int slots, int* seen) {
+  const int slot = gpu::thread();
+  if (slot < slots) seen[slot] = slot < tile.count ? cells_seen(a, tile, tile.first + slot) : 0;
+  gpu::barrier();
+  int most = 0;
+  for (int i = 0; i < slots; ++i) most = seen[i] > most ? seen[i] : most;
+  return most;
 }
 
 __device__ inline int64_t cell_of(const AttentionKernel& a, const Tile& tile, int n) {
-  const int64_t at = tile.begin + n;
+  const int at = tile.begin + n;
   return a.ids == nullptr ? at : a.ids[slot_row(a, tile.first) * a.id_row + at];
 }
 
 // Where the partial result of a slot and this split goes.
-__device__ inline int64_t partial_at(const AttentionKernel& a, const Tile& tile, int64_t slot) {
+__device__ inline int64_t partial_at(const AttentionKernel& a, const Tile& tile, int slot) {
   const int64_t heads = int64_t{a.kv_heads} * a.group;
   return (slot_row(a, slot) * heads + slot_head(a, tile, slot)) * a.splits + gpu::block_y();
 }
 
 // By a wave: scores of a slot become weights e^(s - m), cells from `seen` on 0; stores m and l of the split.
-__device__ inline void weigh(const AttentionKernel& a, const Tile& tile, int64_t slot, int seen, float* scores) {
+__device__ inline void weigh(const AttentionKernel& a, const Tile& tile, int slot, int seen, float* scores) {
   float score[kCellSplit / gpu::kWave], largest = minus_infinity();
   bool bad = false;
   for (int i = 0; i < kCellSplit / gpu::kWave; ++i) {
