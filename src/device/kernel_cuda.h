@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#define STRATA_UNROLL _Pragma("unroll")
+
 namespace strata::gpu {
 
 inline constexpr int kWave = 32;

@@ -11,6 +11,7 @@
 #define __device__
 #define __global__
 #define __launch_bounds__(...)
+#define STRATA_UNROLL  // before a loop whose indices must be constants
 
 namespace strata::gpu {
 

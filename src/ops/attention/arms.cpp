@@ -1,10 +1,20 @@
 #include "evidence/arm.h"
 #include "ops/attention/attention.h"
+#include "ops/attention/device.h"
 #include "ops/attention/parity.h"
 #include "ops/attention/softmax.h"
 
 namespace strata {
+
+extern const KernelImage kernel_image_attention_fma, kernel_image_attention_mma;
+
 namespace {
+
+constexpr const char* kOp = "attention";
+
+void run_mma(Queue& queue, const AttentionArgs& args) { cell_attention_mma(queue, kOp, cells_of(args)); }
+std::string mma_refusal(const AttentionArgs& args) { return cell_attention_mma_refusal(cells_of(args)); }
+void run_fma(Queue& queue, const AttentionArgs& args) { cell_attention_fma(queue, kOp, cells_of(args)); }
 
 template <const SoftmaxKernel& kernel>
 void run(Queue& queue, const AttentionArgs& args) {
@@ -12,10 +22,20 @@ void run(Queue& queue, const AttentionArgs& args) {
 }
 
 constexpr Arm<AttentionArgs> kArms[] = {
+    {"mma", mma_refusal, run_mma, true, false, CpuIsa::Portable, &kernel_image_attention_mma, 90},
+    {"fma", always_runs<AttentionArgs>, run_fma, true, false, CpuIsa::Portable, &kernel_image_attention_fma},
     {"avx512", always_runs<AttentionArgs>, run<kSoftmaxAvx512>, true, false, CpuIsa::Avx512},
     {"avx2", always_runs<AttentionArgs>, run<kSoftmaxAvx2>, true, false, CpuIsa::Avx2},
     {"portable", always_runs<AttentionArgs>, run<kSoftmaxPortable>},
 };
+
+// Where the host can read them; kernels take the cells that there are.
+void check_counts(const CellAttention& args) {
+  for (int64_t t = 0; t < args.rows(); ++t)
+    if (const int64_t n = args.count(t); n < 0 || n > args.k.extent(0))
+      argument_error(kOp, "n_kv " + std::to_string(n) + " of row " + std::to_string(t) + " is outside 0.." +
+                              std::to_string(args.k.extent(0)));
+}
 
 }  // namespace
 
@@ -25,13 +45,10 @@ CellAttention cells_of(const AttentionArgs& args) {
 
 void attention(Queue& queue, const AttentionArgs& args) {
   const CellAttention cells = cells_of(args);
-  check_cell_attention("attention", cells);
-  check_tensor("attention", "n_kv", args.n_kv, DType::I32, {cells.rows()});
-  for (int64_t t = 0; t < cells.rows(); ++t)
-    if (const int64_t n = cells.count(t); n < 0 || n > args.k.extent(0))
-      argument_error("attention", "n_kv " + std::to_string(n) + " of row " + std::to_string(t) + " is outside 0.." +
-                                      std::to_string(args.k.extent(0)));
-  choose_arm<AttentionArgs>(queue, "attention", kArms, args).run(queue, args);
+  check_cell_attention(kOp, cells);
+  check_tensor(kOp, "n_kv", args.n_kv, DType::I32, {cells.rows()});
+  if (queue.accelerator() == nullptr) check_counts(cells);
+  choose_arm<AttentionArgs>(queue, kOp, kArms, args).run(queue, args);
 }
 
 std::span<const Arm<AttentionArgs>> attention_arms() { return kArms; }

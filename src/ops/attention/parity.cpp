@@ -21,12 +21,17 @@ struct Plan {
   float range = 1;  // of q
   float v_range = 1;
   bool lse = true;
+  bool aligned = false;  // cells and heads are whole, aligned pieces of 16 bytes, else at odd places
 };
 
 std::string name_of(const Plan& plan) {
   std::string name = std::to_string(plan.n_kv.size()) + " rows, " + label(plan.shape) + ", cells";
   for (size_t t = 0; t < std::min<size_t>(plan.n_kv.size(), 4); ++t) name += " " + std::to_string(plan.n_kv[t]);
   return name + ", k " + std::string(to_string(plan.k)) + ", v " + std::string(to_string(plan.v));
+}
+
+std::vector<int64_t> aligned_or(const Plan& plan, int64_t cell, int64_t head) {
+  return plan.aligned ? std::vector<int64_t>{8, 8} : std::vector<int64_t>{cell, head};
 }
 
 // Strided tensors with random values; cells behind the longest row stay as they are.
@@ -36,8 +41,8 @@ void fill(Builder& build, const Plan& plan, Random& random) {
   const auto [heads, kv_heads, dim] = plan.shape;
   const int64_t cells = rows == 0 ? 0 : *std::max_element(plan.n_kv.begin(), plan.n_kv.end());
   args.q = build.memory().f32({rows, heads, dim}, random, -plan.range, plan.range, {4, 3});
-  args.k = build.memory().tensor(plan.k, {cells + 3, kv_heads, dim}, {5, 2});
-  args.v = build.memory().tensor(plan.v, {cells + 3, kv_heads, dim}, {3, 4});
+  args.k = build.memory().tensor(plan.k, {cells + 3, kv_heads, dim}, aligned_or(plan, 5, 2));
+  args.v = build.memory().tensor(plan.v, {cells + 3, kv_heads, dim}, aligned_or(plan, 3, 4));
   fill_rows(args.k.slice(0, cells), random, -1, 1);
   fill_rows(args.v.slice(0, cells), random, -plan.v_range, plan.v_range);
   args.n_kv = build.memory().i32(plan.n_kv);
@@ -114,12 +119,12 @@ ParityCase dominant_case(const HeadShape& shape, uint64_t seed) {
 }
 
 // The same with keys and values in blocks: the decoder's values, copied.
-ParityCase dominant_block_case(DType k, DType v, uint64_t seed) {
+ParityCase dominant_block_case(DType k, DType v, int64_t dim, uint64_t seed) {
   Random random(seed);
   const std::vector<int32_t> chosen{0, 15, 16, kSplit - 1, kSplit, 2 * kSplit + 18};
   Builder build("one dominant cell, k " + std::string(to_string(k)) + ", v " + std::string(to_string(v)), attention,
                 attention_arms());
-  fill(build, {{6, 2, 96}, Lengths(chosen.size(), 2 * kSplit + 19), k, v}, random);
+  fill(build, {{6, 2, dim}, Lengths(chosen.size(), 2 * kSplit + 19), k, v}, random);
   dominate(build.args().q, build.args().k.slice(0, 2 * kSplit + 19), chosen);
   build.args().scale = 1;
   return finish(build, Tolerance::Zero);
@@ -200,6 +205,19 @@ ParityCase bad_block_case(Bad where, DType type, uint64_t seed) {
   return finish(build);
 }
 
+// The same for 16-bit cells, in one channel: NaN, or infinities in k, which make a score infinite.
+ParityCase bad_half_case(Bad where, DType type, uint16_t bits, uint64_t seed) {
+  Random random(seed);
+  Builder build(
+      "bits " + std::to_string(bits) + " in " + (where == Bad::K ? "k " : "v ") + std::string(to_string(type)),
+      attention, attention_arms());
+  fill(build, {{6, 2, 64}, {3, 400, 256, 257, 0}, type, type}, random);
+  const Tensor& tensor = where == Bad::K ? build.args().k : build.args().v;
+  tensor[256].row<uint16_t>(1)[33] = bits;
+  tensor[7].row<uint16_t>(0)[1] = bits;
+  return finish(build);
+}
+
 class List {
  public:
   explicit List(uint64_t seed) : next_(seed * 1000003) {}
@@ -249,6 +267,18 @@ void add_shapes(List& list) {
   list.plan({{4, 2, 16}, {0, 0}});
 }
 
+// 16-bit cells of the sizes that matrix units take: windows and groups around their tiles.
+void add_halves(List& list) {
+  for (DType kv : {DType::BF16, DType::F16})
+    for (int64_t dim : {64, 128, 256}) {
+      const bool aligned = dim != 64;
+      list.plan({{12, 2, dim}, window(5, 253), kv, kv, 3, 1, true, aligned});
+      list.plan({{5, 1, dim}, {513, 0, 1, 15, 16, 17, 255, 256, 257, 33, 65}, kv, kv, 1, 1, true, aligned});
+      list.plan({{16, 1, dim}, {300, 37}, kv, kv, 1, 1, dim == 64, !aligned});
+      list.plan({{1, 1, dim}, {700}, kv, kv, 8, 4, true, true});
+    }
+}
+
 void add_long(List& list) {
   list.plan({{12, 1, 256}, {4864}});
   list.plan({{16, 1, 320}, window(6, 2200)});  // more splits than one round takes
@@ -263,7 +293,9 @@ void add_values(List& list) {
   for (const HeadShape& shape : {HeadShape{4, 2, 64}, HeadShape{12, 1, 20}, HeadShape{3, 3, 16}})
     list.add([=](uint64_t s) { return dominant_case(shape, s); });
   for (DType k : {DType::Q8_0, DType::Q4_0})
-    for (DType v : {DType::Q8_0, DType::Q4_0}) list.add([=](uint64_t s) { return dominant_block_case(k, v, s); });
+    for (DType v : {DType::Q8_0, DType::Q4_0}) list.add([=](uint64_t s) { return dominant_block_case(k, v, 96, s); });
+  for (DType kv : {DType::BF16, DType::F16})
+    for (int64_t dim : {64, 128, 256}) list.add([=](uint64_t s) { return dominant_block_case(kv, kv, dim, s); });
   list.add(ties_case);
   list.add([](uint64_t s) { return exact_scores_case("scores near -1e6", -1e6f, 0.0625f, 64, s); });
   list.add([](uint64_t s) { return exact_scores_case("scores in 0 .. 88.7", 0, 0.125f, 710, s); });
@@ -278,6 +310,12 @@ void add_non_finite(List& list) {
   list.add([](uint64_t s) { return bad_value_case(Bad::Q, 1, NAN, s); });
   for (DType type : {DType::Q8_0, DType::Q4_0})
     for (Bad where : {Bad::K, Bad::V}) list.add([=](uint64_t s) { return bad_block_case(where, type, s); });
+  for (DType type : {DType::BF16, DType::F16}) {
+    const uint16_t infinity = type == DType::BF16 ? 0x7f80 : 0x7c00, nan = type == DType::BF16 ? 0x7fc0 : 0x7e00;
+    for (Bad where : {Bad::K, Bad::V}) list.add([=](uint64_t s) { return bad_half_case(where, type, nan, s); });
+    for (int sign : {0, 0x8000})
+      list.add([=](uint64_t s) { return bad_half_case(Bad::K, type, static_cast<uint16_t>(infinity | sign), s); });
+  }
   const std::vector<std::pair<std::string, std::function<bool(int64_t)>>> masks{
       {"every third cell", [](int64_t cell) { return cell % 3 == 1; }},
       {"all but the last cell of a split", [](int64_t cell) { return cell % kSplit != kSplit - 1; }},
@@ -295,6 +333,7 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
   add_values(list);
   add_non_finite(list);
   add_long(list);
+  add_halves(list);
   return std::move(list.cases);
 }
 

@@ -1,12 +1,17 @@
 #include "ops/attention/rotation.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "base/profile.h"
 #include "evidence/parity_case.h"
+#include "ops/attention/device_rotation.h"
 
 namespace strata {
+
+extern const KernelImage kernel_image_kv_rotation;
+
 namespace {
 
 // Butterflies from the widest to the narrowest: log2 n sums for each value, always the same ones.
@@ -21,6 +26,15 @@ void rotate_block(float* x, int64_t n, float scale) {
   for (int64_t i = 0; i < n; ++i) x[i] *= scale;
 }
 
+void rotate_on_device(Queue& queue, const Tensor& x, int64_t n, float scale) {
+  if (n == 1) return;
+  const int64_t heads = x.extent(1), dim = x.extent(2);
+  const RotationKernel kernel{x.f32(), x.stride(0) / 4, x.stride(1) / 4, heads, dim, static_cast<int32_t>(n), scale};
+  queue.launch("rotate_heads", kernel_image_kv_rotation, "kv_rotation",
+               {{x.extent(0) * heads * (dim / n)}, {std::max<int64_t>(n / 2, 32)}, static_cast<uint32_t>(n * 4)},
+               kernel);
+}
+
 }  // namespace
 
 int64_t rotation_block(int64_t dim) {
@@ -31,9 +45,11 @@ int64_t rotation_block(int64_t dim) {
 
 void rotate_heads(Queue& queue, const Tensor& x) {
   check_tensor("rotate_heads", "x", x, DType::F32, {-1, -1, -1});
-  const ProfileSpan span(queue.profiler, "kv_rotation", "host");
+  const bool on_device = queue.accelerator() != nullptr;
+  const ProfileSpan span(queue.profiler, "kv_rotation", on_device ? "device" : "host");
   const int64_t heads = x.extent(1), dim = x.extent(2), n = rotation_block(dim);
   const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(n)));
+  if (on_device) return rotate_on_device(queue, x, n, scale);
   const int64_t cost = heads * dim * std::countr_zero(static_cast<uint64_t>(n));
   queue.pool().run(x.extent(0), ThreadPool::grain_of(cost), [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t)

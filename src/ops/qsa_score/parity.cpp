@@ -56,6 +56,7 @@ struct Shape {
   bool dead = true;
   float query = 1, key = 1;  // magnitudes
   int ratio = 4;
+  int64_t pad = 5;  // elements between keys
 };
 
 std::string label(const Shape& s) {
@@ -78,7 +79,7 @@ void fill(Builder& build, const Shape& s, Random& random) {
   const int64_t blocks = rows == 0 ? 0 : *std::max_element(s.n_kv.begin(), s.n_kv.end()) / s.ratio;
   QsaScoreArgs& args = build.args();
   args.q = build.memory().f32({rows, s.heads, s.d}, random, -s.query, s.query, {4, 3});
-  args.pooled = build.memory().tensor(s.form, {blocks + 3, s.d}, {5});
+  args.pooled = build.memory().tensor(s.form, {blocks + 3, s.d}, {s.pad});
   const float poison[] = {60000, 1e30f, NAN};
   for (int64_t b = 0; b < blocks + 3; ++b)
     for (int64_t i = 0; i < s.d; ++i)
@@ -205,6 +206,8 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
         add({.form = form, .n_kv = edges, .heads = heads, .d = d, .dead = (heads + d) % 3 != 0});
     for (size_t rows : {1, 2, 4, 8, 15, 16, 17, 48, 256})
       add({.form = form, .n_kv = mixed_lengths(rows), .dead = rows != 8});
+    for (int64_t d : {64, 128, 256})  // keys of whole, aligned pieces of 16 bytes
+      for (size_t rows : {3, 20}) add({.form = form, .n_kv = mixed_lengths(rows), .heads = 3, .d = d, .pad = 8});
     for (int ratio : {1, 3}) add({.form = form, .n_kv = {100, 101, 102, 64}, .ratio = ratio});
     add({.form = form, .n_kv = {2500, 8195, 131073, 262144, 300002}});
     add({.form = form, .n_kv = mixed_lengths(17), .query = 8, .key = 8});

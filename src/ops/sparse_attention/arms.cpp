@@ -1,11 +1,19 @@
 #include "evidence/arm.h"
+#include "ops/attention/device.h"
 #include "ops/sparse_attention/cells.h"
 #include "ops/sparse_attention/parity.h"
 
 namespace strata {
+
+extern const KernelImage kernel_image_attention_fma, kernel_image_attention_mma;
+
 namespace {
 
 constexpr const char* kOp = "sparse_attention";
+
+void run_mma(Queue& queue, const SparseAttentionArgs& args) { cell_attention_mma(queue, kOp, cells_of(args)); }
+std::string mma_refusal(const SparseAttentionArgs& args) { return cell_attention_mma_refusal(cells_of(args)); }
+void run_fma(Queue& queue, const SparseAttentionArgs& args) { cell_attention_fma(queue, kOp, cells_of(args)); }
 
 template <const SoftmaxKernel& kernel>
 void run(Queue& queue, const SparseAttentionArgs& args) {
@@ -13,11 +21,14 @@ void run(Queue& queue, const SparseAttentionArgs& args) {
 }
 
 constexpr Arm<SparseAttentionArgs> kArms[] = {
+    {"mma", mma_refusal, run_mma, true, false, CpuIsa::Portable, &kernel_image_attention_mma, 90},
+    {"fma", always_runs<SparseAttentionArgs>, run_fma, true, false, CpuIsa::Portable, &kernel_image_attention_fma},
     {"avx512", always_runs<SparseAttentionArgs>, run<kSoftmaxAvx512>, true, false, CpuIsa::Avx512},
     {"avx2", always_runs<SparseAttentionArgs>, run<kSoftmaxAvx2>, true, false, CpuIsa::Avx2},
     {"portable", always_runs<SparseAttentionArgs>, run<kSoftmaxPortable>},
 };
 
+// Where the host can read them; kernels trust the lists.
 void check_ids(const SparseAttentionArgs& args) {
   const int64_t cells = args.k.extent(0), width = args.ids.extent(1);
   for (int64_t t = 0; t < args.q.extent(0); ++t) {
@@ -40,7 +51,7 @@ void sparse_attention(Queue& queue, const SparseAttentionArgs& args) {
   check_cell_attention(kOp, cells);
   check_tensor(kOp, "ids", args.ids, DType::I32, {cells.rows(), -1});
   check_tensor(kOp, "counts", args.counts, DType::I32, {cells.rows()});
-  check_ids(args);
+  if (queue.accelerator() == nullptr) check_ids(args);
   choose_arm<SparseAttentionArgs>(queue, kOp, kArms, args).run(queue, args);
 }
 

@@ -158,6 +158,8 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
     plan({{4, 2, 256}, 2000, {1000}, kv, kv, 1, 4});
   }
   plan({{12, 1, 32}, 300, std::vector<int64_t>(50, 40), DType::BF16, DType::BF16});
+  for (DType kv : {DType::BF16, DType::F16})
+    for (int64_t dim : {64, 128, 256}) plan({{12, 1, dim}, 600, {259, 300, 0, 1}, kv, kv, 2, 4, dim == 64 ? 3 : 8});
   plan({{4, 2, 16}, 10, {}});
   plan({{4, 2, 16}, 10, {0, 0}});
   plan({{4, 2, 16}, 10, {10, 10, 10, 1}});

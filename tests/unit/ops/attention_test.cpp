@@ -56,7 +56,7 @@ struct ArmQueue : TestQueue {
 std::vector<Arm<AttentionArgs>> arms_here() {
   std::vector<Arm<AttentionArgs>> arms;
   for (const auto& arm : attention_arms())
-    if (cpu_features().has(arm.isa)) arms.push_back(arm);
+    if (arm.image == nullptr && cpu_features().has(arm.isa)) arms.push_back(arm);
   return arms;
 }
 

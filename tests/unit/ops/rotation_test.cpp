@@ -30,6 +30,25 @@ TEST(Rotation, StaysWithinTheBoundOfTheOracle) {
     }
 }
 
+// A kernel, here run on the CPU, gives the same bits.
+TEST(Rotation, OnAnAcceleratorHasTheSameBits) {
+  Random random(5);
+  Log log(LogLevel::Error);
+  Queue device(open_accelerator("emu"), log);
+  for (const int64_t dim : {1, 2, 48, 96, 128, 512}) {
+    const Owned x = random_f32({3, 2, dim}, random, -1, 1, {4, 3}), y(DType::F32, {3, 2, dim}, {4, 3});
+    for (int64_t t = 0; t < 3; ++t)
+      for (int64_t h = 0; h < 2; ++h)
+        for (int64_t i = 0; i < dim; ++i) y.f({t, h, i}) = x.f({t, h, i});
+    TestQueue queue(2);
+    rotate_heads(queue, x);
+    rotate_heads(device, y);
+    device.stream().wait();
+    EXPECT_EQ(packed(x), packed(y)) << dim;
+    EXPECT_TRUE(y.gaps_intact()) << dim;
+  }
+}
+
 // One channel at a time: signs and places of the definition, with nothing to round for an even power of two.
 TEST(Rotation, OneHotIsARowOfSigns) {
   TestQueue queue;

@@ -1,5 +1,6 @@
 #include "ops/sparse_attention/sparse_attention.h"
 
+#include "gguf/quant.h"
 #include "ops/attention/attention.h"
 #include "ops/sparse_attention/parity.h"
 #include "support/ops_test.h"
@@ -77,7 +78,7 @@ struct ArmQueue : TestQueue {
 std::vector<Arm<SparseAttentionArgs>> arms_here() {
   std::vector<Arm<SparseAttentionArgs>> arms;
   for (const auto& arm : sparse_attention_arms())
-    if (cpu_features().has(arm.isa)) arms.push_back(arm);
+    if (arm.image == nullptr && cpu_features().has(arm.isa)) arms.push_back(arm);
   return arms;
 }
 
@@ -94,6 +95,43 @@ TEST(SparseAttention, SelectingEverythingIsDenseAttention) {
         queue,
         {.q = problem.q, .k = problem.k, .v = problem.v, .n_kv = n_kv, .scale = problem.args().scale, .out = dense});
     EXPECT_TRUE(same_bits(problem.out, dense)) << arm.name;
+  }
+}
+
+// The same on an accelerator, with f32 cells and, on matrix units, with bf16 ones; a row alone has the bits that it has
+// among others.
+TEST(SparseAttention, OnAnAcceleratorSelectingEverythingIsDenseAttention) {
+  for (const DType type : {DType::F32, DType::BF16}) {
+    Random random(3);
+    Log log(LogLevel::Error);
+    Queue queue(open_accelerator("emu"), log);
+    const std::vector<int32_t> lengths{0, 1, 255, 256, 257, 300, 600};
+    const Problem problem(6, 2, 64, 610, first_cells(lengths), random, 10);
+    const Owned k(type, {610, 2, 64}), v(type, {610, 2, 64}), dense(DType::F32, {7, 6, 64}), n_kv = owned_i32(lengths);
+    const Tensor k_view = k, v_view = v;
+    std::vector<float> values(64);
+    for (const Tensor& tensor : {k_view, v_view})
+      for (int64_t cell = 0; cell < 610; ++cell)
+        for (int64_t x = 0; x < 2; ++x) {
+          for (float& value : values) value = random.uniform(-1, 1);
+          gguf::encoder(type)(values.data(), tensor[cell].row<void>(x), 64);
+        }
+    SparseAttentionArgs args = problem.args();
+    args.k = k;
+    args.v = v;
+    sparse_attention(queue, args);
+    attention(queue, {.q = args.q, .k = k, .v = v, .n_kv = n_kv, .scale = args.scale, .out = dense});
+    queue.stream().wait();
+    EXPECT_TRUE(same_bits(problem.out, dense)) << static_cast<int>(type);
+    for (const auto& choice : queue.arms()) EXPECT_EQ(choice.ran, type == DType::BF16 ? "mma" : "fma");
+    for (int64_t t : {1, 4, 6}) {
+      const Owned row(DType::F32, {1, 6, 64});
+      attention(
+          queue,
+          {.q = args.q.slice(t, 1), .k = k, .v = v, .n_kv = n_kv.t().slice(t, 1), .scale = args.scale, .out = row});
+      queue.stream().wait();
+      EXPECT_TRUE(same_bits(row, dense.t().slice(t, 1))) << static_cast<int>(type) << ", row " << t;
+    }
   }
 }
 

@@ -1,0 +1,103 @@
+#include "device/device.h"
+
+#include <algorithm>
+#include <string>
+
+#include "ops/qsa_score/device_kernel.h"
+#include "ops/qsa_score/qsa_score.h"
+
+namespace strata {
+
+extern const KernelImage kernel_image_qsa_score_fma, kernel_image_qsa_score_mma;
+
+namespace {
+
+constexpr const char* kOp = "qsa_score";
+constexpr int64_t kMostOperands = 4096;  // heads · d of `mma`: three groups of eight rows in shared memory
+
+bool in_pieces(const QsaScoreArgs& args) {
+  const auto address = reinterpret_cast<uintptr_t>(args.pages.page == nullptr ? args.pooled.data : nullptr);
+  return address % 16 == 0 && args.pooled.stride(0) % 16 == 0;  // pages are aligned
+}
+
+QsaScoreKernel kernel_of(const QsaScoreArgs& args) {
+  const DType form = args.pooled.dtype;
+  return {.q = args.q.f32(),
+          .q_row = args.q.stride(0) / 4,
+          .q_head = args.q.stride(1) / 4,
+          .keys = args.pooled.as<char>(),
+          .key_bytes = args.pooled.stride(0),
+          .pages = args.pages.page,
+          .page_rows = args.pages.rows,
+          .dead = args.dead.as<char>(),
+          .n_kv = args.n_kv.as<int32_t>(),
+          .scores = args.scores.f32(),
+          .score_row = args.scores.stride(0) / 4,
+          .rows = args.q.extent(0),
+          .heads = args.q.extent(1),
+          .d = args.q.extent(2),
+          .limit = std::min(args.pooled.extent(0), args.scores.extent(1) - (args.dead.empty() ? 0 : 1)),
+          .ratio = args.ratio,
+          .form = form == DType::F32 ? 0 : (form == DType::BF16 ? 1 : 2),
+          .aligned = in_pieces(args) ? 1 : 0,
+          .operands = nullptr,
+          .groups = (args.q.extent(0) + kScoreRows - 1) / kScoreRows,
+          .groups_each = 1};
+}
+
+int64_t quotient_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
+
+void spare_rows(Queue& queue, const QsaScoreArgs& args, const QsaScoreKernel& kernel) {
+  if (!args.dead.empty())
+    queue.launch(kOp, kernel_image_qsa_score_fma, "qsa_score_spare", {{kernel.rows}, {32}, 0}, kernel);
+}
+
+}  // namespace
+
+void qsa_score_fma(Queue& queue, const QsaScoreArgs& args) {
+  constexpr int64_t kTile = 256, kRows = 4;
+  const QsaScoreKernel kernel = kernel_of(args);
+  queue.launch(
+      kOp, kernel_image_qsa_score_fma, "qsa_score_fma",
+      {{quotient_up(kernel.limit, kTile) * quotient_up(kernel.rows, kRows)}, {128}, 32 * 257 * 4 + 32 * 16 * 4},
+      kernel);
+  spare_rows(queue, args, kernel);
+}
+
+std::string qsa_score_mma_refusal(const QsaScoreArgs& args) {
+  const int64_t d = args.q.extent(2);
+  if (args.pooled.dtype == DType::F32) return "the keys are f32, this arm multiplies 16-bit operands";
+  if (d != 64 && d != 128 && d != 256) return "keys of " + std::to_string(d) + " dims, this arm has 64, 128 and 256";
+  if (args.q.extent(1) * d > kMostOperands)
+    return std::to_string(args.q.extent(1)) + " heads of " + std::to_string(d) + " do not fit shared memory";
+  return {};
+}
+
+void qsa_score_mma(Queue& queue, const QsaScoreArgs& args) {
+  QsaScoreKernel kernel = kernel_of(args);
+  if (kernel.rows == 0) return;
+  const int64_t bytes = kernel.heads * kScoreRows * kernel.d * 2;
+  if (kernel.groups > 1) {
+    kernel.operands = static_cast<char*>(queue.scratch(static_cast<uint64_t>(kernel.groups * bytes)));
+    for (int64_t first = 0; first < kernel.groups; first += 65535) {
+      QsaScoreKernel part = kernel;
+      part.q += first * kScoreRows * kernel.q_row;
+      part.rows -= first * kScoreRows;
+      part.operands += first * bytes;
+      queue.launch(kOp, kernel_image_qsa_score_mma, "qsa_score_operands",
+                   {{quotient_up(bytes / 16, 128), std::min<int64_t>(kernel.groups - first, 65535)}, {128}, 0}, part);
+    }
+  }
+  // Blocks for two on every multiprocessor, where there are rows enough to share.
+  const int64_t tiles = quotient_up(kernel.limit, kScoreWaves * (kernel.d == 256 ? 16 : 32));
+  const int64_t wanted = quotient_up(2 * queue.accelerator()->info().multiprocessors, std::max<int64_t>(tiles, 1));
+  const int64_t parts = std::clamp<int64_t>(wanted, 1, std::min<int64_t>(kernel.groups, 65535));
+  kernel.groups_each = quotient_up(kernel.groups, parts);
+  const std::string name = std::string("qsa_score_") + (kernel.form == 1 ? "bf16_" : "f16_") + std::to_string(kernel.d);
+  const auto shared = static_cast<uint32_t>((kernel.groups > 1 ? kScoreStages : 1) * bytes);
+  queue.launch(kOp, kernel_image_qsa_score_mma, name.c_str(),
+               {{tiles, quotient_up(kernel.groups, kernel.groups_each)}, {kScoreWaves * 32}, shared}, kernel);
+  spare_rows(queue, args, kernel);
+}
+
+}  // namespace strata
