@@ -46,6 +46,16 @@ __device__ inline float sqrt_f32(float x) { return __fsqrt_rn(x); }
 __device__ inline float fmax_f32(float a, float b) { return a > b ? a : b; }  // b where one is NaN
 __device__ inline double fma_f64(double a, double b, double c) { return __fma_rn(a, b, c); }
 __device__ inline int popcount(uint32_t bits) { return __popc(bits); }
+// Four of the eight bytes low, high: nibble i of the selector (its low three bits) says which becomes byte i.
+__device__ inline uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
+  return __byte_perm(low, high, selector);
+}
+// a · b + c in both halves, rounded once.
+__device__ inline uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t d;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
+}
 
 __device__ inline float f32_of_f16(uint16_t bits) {
   float value;

@@ -4,10 +4,15 @@
 
 namespace strata {
 
-void matmul_portable(Queue& queue, const MatmulArgs& args);  // cpu.cpp
+void matmul_portable(Queue& queue, const MatmulArgs& args);    // cpu.cpp
+void matmul_device_f32(Queue& queue, const MatmulArgs& args);  // device.cpp
+extern const KernelImage kernel_image_matmul_f32;
 
 namespace {
-constexpr Arm<MatmulArgs> kArms[] = {{"portable", always_runs<MatmulArgs>, matmul_portable}};
+constexpr Arm<MatmulArgs> kArms[] = {
+    {"f32", always_runs<MatmulArgs>, matmul_device_f32, true, false, CpuIsa::Portable, &kernel_image_matmul_f32},
+    {"portable", always_runs<MatmulArgs>, matmul_portable},
+};
 }
 
 void matmul(Queue& queue, const MatmulArgs& args) {
