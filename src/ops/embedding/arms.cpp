@@ -23,7 +23,7 @@ void check_ids(const EmbeddingArgs& args) {
                                       std::to_string(args.table.extent(0)));
   }
 }
-}
+}  // namespace
 
 void embedding(Queue& queue, const EmbeddingArgs& args) {
   check_tensor("embedding", "ids", args.ids, DType::I32, {-1});
