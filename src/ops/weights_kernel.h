@@ -138,6 +138,13 @@ struct Blocks {
 template <uint32_t kType>
 struct Format;
 
+// Levels that are bytes(block, i), each below 128, minus a constant.
+template <class Self, int kMinusOf>
+struct ByteLevels {
+  static constexpr int kMinus = kMinusOf;
+  __device__ static void levels(Bytes b, int i, float (&q)[4]) { put_bytes(Self::bytes(b, i), kMinus, q); }
+};
+
 // Low nibbles of 16 bytes, then their high nibbles.
 template <int kAlign>
 __device__ inline uint32_t nibbles32(Bytes qs, int i) {
@@ -149,27 +156,29 @@ __device__ inline uint32_t fifth_bits(uint32_t four) {
 }
 
 template <>
-struct Format<kQ4_0> : Blocks<32, 18, 32> {
+struct Format<kQ4_0> : Blocks<32, 18, 32>, ByteLevels<Format<kQ4_0>, 8> {
   __device__ static Scale scale(Bytes b, int) { return {load_f16(b)}; }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) { put_bytes(nibbles32<kAlign>(b + 2, i), 8, q); }
+  __device__ static uint32_t bytes(Bytes b, int i) { return nibbles32<kAlign>(b + 2, i); }
 };
 template <>
-struct Format<kQ4_1> : Blocks<32, 20, 32, true> {
+struct Format<kQ4_1> : Blocks<32, 20, 32, true>, ByteLevels<Format<kQ4_1>, 0> {
+  static constexpr float kTop = 15;  // largest level
   __device__ static Scale scale(Bytes b, int) { return {load_f16(b), -load_f16(b + 2)}; }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) { put_bytes(nibbles32<kAlign>(b + 4, i), 0, q); }
+  __device__ static uint32_t bytes(Bytes b, int i) { return nibbles32<kAlign>(b + 4, i); }
 };
 template <>
-struct Format<kQ5_0> : Blocks<32, 22, 32> {
+struct Format<kQ5_0> : Blocks<32, 22, 32>, ByteLevels<Format<kQ5_0>, 16> {
   __device__ static Scale scale(Bytes b, int) { return {load_f16(b)}; }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
-    put_bytes(nibbles32<kAlign>(b + 6, i) | fifth_bits(load_u32<kAlign>(b + 2) >> 4 * i), 16, q);
+  __device__ static uint32_t bytes(Bytes b, int i) {
+    return nibbles32<kAlign>(b + 6, i) | fifth_bits(load_u32<kAlign>(b + 2) >> 4 * i);
   }
 };
 template <>
-struct Format<kQ5_1> : Blocks<32, 24, 32, true> {
+struct Format<kQ5_1> : Blocks<32, 24, 32, true>, ByteLevels<Format<kQ5_1>, 0> {
+  static constexpr float kTop = 31;  // largest level
   __device__ static Scale scale(Bytes b, int) { return {load_f16(b), -load_f16(b + 2)}; }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
-    put_bytes(nibbles32<kAlign>(b + 8, i) | fifth_bits(load_u32<kAlign>(b + 4) >> 4 * i), 0, q);
+  __device__ static uint32_t bytes(Bytes b, int i) {
+    return nibbles32<kAlign>(b + 8, i) | fifth_bits(load_u32<kAlign>(b + 4) >> 4 * i);
   }
 };
 template <>
@@ -242,15 +251,15 @@ struct Format<kQ2_K> : Blocks<256, 84, 16, true> {
   }
 };
 template <>
-struct Format<kQ3_K> : Blocks<256, 110, 16> {
+struct Format<kQ3_K> : Blocks<256, 110, 16>, ByteLevels<Format<kQ3_K>, 4> {
   __device__ static Scale scale(Bytes b, int i) {
     const uint32_t steps = nibble(b[96 + i % 8], i >= 8) | (b[104 + i % 4] >> 2 * (i / 4) & 3u) << 4;
     return {load_f16(b + 108) * level(steps, 32)};
   }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
+  __device__ static uint32_t bytes(Bytes b, int i) {
     const int group = i / 4, at = 16 * (group % 2) + 4 * (i % 4);
     const uint32_t low = load_u32<kAlign>(b + 32 + 32 * (group / 8) + at) >> 2 * (group % 8 / 2) & 0x03030303u;
-    put_bytes(low | (load_u32<kAlign>(b + at) >> group / 2 & 0x01010101u) << 2, 4, q);
+    return low | (load_u32<kAlign>(b + at) >> group / 2 & 0x01010101u) << 2;
   }
 };
 
@@ -263,29 +272,31 @@ __device__ inline Scale scale_k(Bytes b, int s) {
   return {load_f16(b) * level(scale, 0), load_f16(b + 2) * level(min, 0)};
 }
 template <>
-struct Format<kQ4_K> : Blocks<256, 144, 32, true> {
+struct Format<kQ4_K> : Blocks<256, 144, 32, true>, ByteLevels<Format<kQ4_K>, 0> {
+  static constexpr float kTop = 15;  // largest level
   __device__ static Scale scale(Bytes b, int i) { return scale_k(b, i / 2); }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
-    put_bytes(load_u32<kAlign>(b + 16 + 32 * (i / 16) + 4 * (i % 8)) >> 4 * (i / 8 % 2) & 0x0f0f0f0fu, 0, q);
+  __device__ static uint32_t bytes(Bytes b, int i) {
+    return load_u32<kAlign>(b + 16 + 32 * (i / 16) + 4 * (i % 8)) >> 4 * (i / 8 % 2) & 0x0f0f0f0fu;
   }
 };
 template <>
-struct Format<kQ5_K> : Blocks<256, 176, 32, true> {
+struct Format<kQ5_K> : Blocks<256, 176, 32, true>, ByteLevels<Format<kQ5_K>, 0> {
+  static constexpr float kTop = 31;  // largest level
   __device__ static Scale scale(Bytes b, int i) { return scale_k(b, i / 2); }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
+  __device__ static uint32_t bytes(Bytes b, int i) {
     const uint32_t low = load_u32<kAlign>(b + 48 + 32 * (i / 16) + 4 * (i % 8)) >> 4 * (i / 8 % 2) & 0x0f0f0f0fu;
-    put_bytes(low | (load_u32<kAlign>(b + 16 + 4 * (i % 8)) >> i / 8 & 0x01010101u) << 4, 0, q);
+    return low | (load_u32<kAlign>(b + 16 + 4 * (i % 8)) >> i / 8 & 0x01010101u) << 4;
   }
 };
 template <>
-struct Format<kQ6_K> : Blocks<256, 210, 16> {
+struct Format<kQ6_K> : Blocks<256, 210, 16>, ByteLevels<Format<kQ6_K>, 32> {
   __device__ static Scale scale(Bytes b, int i) {
     return {load_f16(b + 208) * level(static_cast<uint32_t>(b[192 + i]) ^ 0x80u, 128)};
   }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
+  __device__ static uint32_t bytes(Bytes b, int i) {
     const int group = i / 4, n = group / 8, j = group % 8 / 2, at = 16 * (group % 2) + 4 * (i % 4);
     const uint32_t low = load_u32<kAlign>(b + 64 * n + 32 * (j % 2) + at) >> 4 * (j / 2) & 0x0f0f0f0fu;
-    put_bytes(low | (load_u32<kAlign>(b + 128 + 32 * n + at) >> 2 * j & 0x03030303u) << 4, 32, q);
+    return low | (load_u32<kAlign>(b + 128 + 32 * n + at) >> 2 * j & 0x03030303u) << 4;
   }
 };
 
@@ -395,18 +406,19 @@ struct Format<kTq1_0> : Blocks<256, 54, 32> {
   }
 };
 template <>
-struct Format<kTq2_0> : Blocks<256, 66, 32> {
+struct Format<kTq2_0> : Blocks<256, 66, 32>, ByteLevels<Format<kTq2_0>, 1> {
   __device__ static Scale scale(Bytes b, int) { return {load_f16(b + 64)}; }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
+  __device__ static uint32_t bytes(Bytes b, int i) {
     const int s = i / 8;
-    put_bytes(load_u32<kAlign>(b + 32 * (s / 4) + 4 * (i % 8)) >> 2 * (s % 4) & 0x03030303u, 1, q);
+    return load_u32<kAlign>(b + 32 * (s / 4) + 4 * (i % 8)) >> 2 * (s % 4) & 0x03030303u;
   }
 };
 
 // Plain elements.
 template <class T>
 struct Plain {
-  static constexpr int kElements = 1, kBytes = sizeof(T);
+  static constexpr int kElements = 1, kBytes = sizeof(T), kGroup = 32;
+  static constexpr bool kMin = false;
   __device__ static float value(Bytes p) { return static_cast<float>(*reinterpret_cast<const T*>(p)); }
 };
 template <>

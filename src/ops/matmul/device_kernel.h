@@ -19,4 +19,31 @@ struct MatmulKernel {
   float scale;
 };
 
+// Tiles of the kernels: few rows share 16 weight rows of a wave eight by eight, many rows 64 by 32.
+inline constexpr int kFewStages = 2, kManyStages = 1, kManyTiles = 4, kManyColumns = 4;
+
+// x split for matrix units (ops/mma_kernel.h).
+struct MatmulSplit {
+  const float* x;
+  uint32_t* parts;
+  float* sums;
+  int64_t rows, padded, groups;
+  int64_t x_row;  // elements
+};
+
+struct MatmulMma {
+  uint32_t* parts;
+  float* sums;
+  int64_t padded;
+  const char* weight;
+  const char* weight_end;
+  const float* bias;  // null: none
+  float* y;
+  int64_t rows, in, out;
+  int64_t y_row;       // elements
+  int64_t weight_row;  // bytes
+  int64_t tiles;       // of rows
+  float scale;
+};
+
 }  // namespace strata

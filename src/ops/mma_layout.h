@@ -1,0 +1,24 @@
+// What host and kernels share about weights on their way through shared memory (mma_kernel.h).
+#pragma once
+
+namespace strata {
+
+inline constexpr int kMmaChunk = 256;  // elements
+
+// Of a row of one chunk: rows start at any multiple of a byte unless every block (of plain types: 32 elements) is whole
+// pieces of 16 bytes. An odd number of pieces: rows lie in different banks.
+constexpr int mma_row_pieces(int elements, int bytes) {
+  const bool aligned = elements == 1 || bytes % 16 == 0;
+  return (kMmaChunk / elements * bytes + 15 + (aligned ? 0 : 15)) / 16;
+}
+constexpr int mma_row_stride(int elements, int bytes) { return 16 * (mma_row_pieces(elements, bytes) / 2 * 2 + 1); }
+// Floats of one row of weights: scale, and with minima the rest and the centre, of each group.
+constexpr int mma_scales(int elements, int group, bool minima) {
+  return elements == 1 ? 0 : kMmaChunk / group * (minima ? 3 : 1);
+}
+// Bytes of shared memory of a wave.
+constexpr int mma_stage_bytes(int elements, int bytes, int group, bool minima, int rows, int stages) {
+  return rows * (stages * mma_row_stride(elements, bytes) + 4 * mma_scales(elements, group, minima));
+}
+
+}  // namespace strata
