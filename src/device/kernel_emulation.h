@@ -71,6 +71,7 @@ inline float fma_f32(float a, float b, float c) { return std::fma(a, b, c); }
 inline float mul_f32(float a, float b) { return a * b; }
 inline float add_f32(float a, float b) { return a + b; }
 inline float div_f32(float a, float b) { return a / b; }
+inline float near_div_f32(float a, float b) { return a / b; }
 inline float sqrt_f32(float x) { return std::sqrt(x); }
 inline float fmax_f32(float a, float b) { return a > b ? a : b; }
 inline double fma_f64(double a, double b, double c) { return std::fma(a, b, c); }
@@ -129,6 +130,10 @@ inline void mma_f16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2
 }
 inline void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   emulated_mma(d, a, b, [](uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); });
+}
+inline void mma_bf16_first(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  for (float& value : d) value = 0;
+  mma_bf16(d, a, b);
 }
 inline void mma_s8(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   EmulatedOperands own{};

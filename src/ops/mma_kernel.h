@@ -19,7 +19,7 @@ inline constexpr int kChunk = kMmaChunk, kParts = 3;
 struct alignas(8) Pair8 {
   uint32_t word[2];
 };
-__device__ inline Pair8 load8(const uint32_t* from) { return *reinterpret_cast<const Pair8*>(from); }
+__device__ inline Pair8 load8(const void* from) { return *static_cast<const Pair8*>(from); }
 __device__ inline void store8(uint32_t* to, const Pair8& pair) { *reinterpret_cast<Pair8*>(to) = pair; }
 
 // Where x lies, split: [groups of 32][part][half][row][16] bf16, rows padded with zeros to a multiple of 8; and the
@@ -66,9 +66,22 @@ __device__ inline void split_rows(const float* x, int64_t group, int64_t row, in
   if (j == 0) to.sums[group * to.padded + row] = sum;
 }
 
-// Levels of elements 4 i .. 4 i + 3 of a chunk as pairs (0, 2) and (1, 3) of bf16; minus `centre`, a whole number.
 template <class F>
-__device__ inline void level_pairs(Bytes chunk, int i, float centre, uint32_t (&pairs)[2]) {
+__device__ constexpr auto has_byte_levels(int) -> decltype(F::kMinus, bool{}) {
+  return true;
+}
+template <class F>
+__device__ constexpr bool has_byte_levels(long) {
+  return false;
+}
+
+// 128 + c, taken away, in both halves of a pair: bf16 from 128 to 256 are the whole numbers.
+__device__ constexpr uint32_t minus_pair(uint32_t c) { return (0xc300u + c) * 0x10001u; }
+
+// Levels of elements 4 i .. 4 i + 3 of a chunk as pairs (0, 2) and (1, 3) of bf16. Formats with minima: less the
+// centre, whose minus_pair is given.
+template <class F>
+__device__ inline void level_pairs(Bytes chunk, int i, uint32_t centre, uint32_t (&pairs)[2]) {
   if constexpr (F::kElements == 1) {  // bf16 itself
     const uint32_t low = load_u32<2>(chunk + 8 * i), high = load_u32<2>(chunk + 8 * i + 4);
     pairs[0] = byte_permute(low, high, 0x5410);
@@ -76,22 +89,34 @@ __device__ inline void level_pairs(Bytes chunk, int i, float centre, uint32_t (&
   } else {
     constexpr int kPerBlock = F::kElements / 4;
     const Bytes block = chunk + i / kPerBlock * F::kBytes;
-    float q[4];
-    F::levels(block, i % kPerBlock, q);
-    if (F::kMin)
-      for (float& value : q) value -= centre;
-    pairs[0] = high_halves(bits_of_f32(q[0]), bits_of_f32(q[2]));
-    pairs[1] = high_halves(bits_of_f32(q[1]), bits_of_f32(q[3]));
+    if constexpr (has_byte_levels<F>(0)) {
+      const uint32_t bytes = F::bytes(block, i % kPerBlock), one = 0x3f803f80u;
+      constexpr uint32_t kConstant = minus_pair(F::kMinus);
+      const uint32_t minus = F::kMin ? centre : kConstant;
+      pairs[0] = fma_bf16x2((bytes & 0x007f007fu) | 0x43004300u, one, minus);
+      pairs[1] = fma_bf16x2((bytes >> 8 & 0x007f007fu) | 0x43004300u, one, minus);
+    } else {
+      static_assert(!F::kMin, "minima go with byte levels");
+      float q[4];
+      F::levels(block, i % kPerBlock, q);
+      pairs[0] = high_halves(bits_of_f32(q[0]), bits_of_f32(q[2]));
+      pairs[1] = high_halves(bits_of_f32(q[1]), bits_of_f32(q[3]));
+    }
   }
 }
 
 // The weights of a wave: kTiles · 16 rows.
 struct WeightRows {
-  const char* first;  // of the matrix, at a multiple of 16 bytes
-  const char* end;    // of the matrix: nothing is read behind
-  int64_t row_bytes;
-  int64_t rows, at;  // of the matrix; the wave's first. Rows behind the last are the last
+  const char* first;     // of the wave
+  const char* end;       // of the matrix: nothing is read behind
+  int row_bytes, count;  // rows behind the count are the last
 };
+
+__device__ inline WeightRows weight_rows(const char* matrix, int64_t row_bytes, int64_t rows, int64_t at) {
+  const int64_t left = rows - at;
+  return {matrix + at * row_bytes, matrix + rows * row_bytes, static_cast<int>(row_bytes),
+          static_cast<int>(left < 1024 ? left : 1024)};
+}
 
 // A chunk of weight rows on its way through shared memory, and what is under each of their scales.
 template <class F, int kTiles, int kStages>
@@ -107,8 +132,7 @@ struct WeightStage {
   WeightRows rows;
 
   __device__ const char* source(int row, int64_t chunk) const {
-    const int64_t index = rows.at + row < rows.rows ? rows.at + row : rows.rows - 1;
-    return rows.first + index * rows.row_bytes + chunk * kRowBytes;
+    return rows.first + chunk * kRowBytes + (row < rows.count ? row : rows.count - 1) * rows.row_bytes;
   }
   __device__ static int misplaced(const char* p) {
     return kAligned ? 0 : static_cast<int>(reinterpret_cast<uintptr_t>(p) % 16);
@@ -119,14 +143,16 @@ struct WeightStage {
 
   // Asks for `bytes` of every row of a chunk, as whole pieces of 16 bytes around them.
   __device__ void ask(int64_t chunk, int64_t stage, int bytes) const {
-    for (int i = lane(); i < kRows * kPieces; i += kWave) {
-      const int row = i / kPieces, piece = i % kPieces;
+#pragma unroll 1
+    for (int first = 0; first < kRows * kPieces; first += kWave) {
+      const int i = first + lane(), row = i / kPieces, piece = i % kPieces;
+      if (row >= kRows) break;
       const char* from = source(row, chunk);
       const int before = misplaced(from);
       if (16 * piece >= before + bytes) continue;
       const char* start = from - before + 16 * piece;
       char* to = shared + slot(row, stage) + 16 * piece;
-      if (start + 16 <= rows.end)
+      if (kAligned || start + 16 <= rows.end)
         copy16_async(to, start);
       else
         for (int b = 0; start + b < rows.end; ++b) to[b] = start[b];
@@ -137,33 +163,34 @@ struct WeightStage {
     return slot(row, stage) + misplaced(source(row, chunk));
   }
 
-  __device__ float* scales() const { return reinterpret_cast<float*>(shared + kStages * kRows * kStride); }
-  // For every row and group: the scale; with minima the rest and the centre as well.
+  // Under each scale, by group and row: the scale; with minima the rest and the centre as well.
+  __device__ char* under(int row, int group) const {
+    return shared + kStages * kRows * kStride + (group * kRows + row) * (F::kMin ? 16 : 4);
+  }
   __device__ void prepare(int64_t chunk, int64_t stage, int groups) const {
-    for (int i = lane(); i < kRows * groups; i += kWave) {
-      const int row = i % kRows, element = i / kRows * kGroup;
-      const Bytes block =
-          reinterpret_cast<Bytes>(shared) + chunk_of(row, chunk, stage) + element / F::kElements * F::kBytes;
-      const Scale scale = F::scale(block, element % F::kElements / 16);
-      scales()[i] = scale.scale;
-      if constexpr (F::kMin) {
-        float centre = div_f32(scale.min, scale.scale);
-        if (!(centre > 0)) centre = 0;  // and where it is NaN
-        if (centre > F::kTop) centre = F::kTop;
-        centre = (centre + 8388608.0f) - 8388608.0f;
-        scales()[kRows * kGroups + i] = -fma_f32(-scale.scale, centre, scale.min);
-        scales()[2 * kRows * kGroups + i] = centre;
-      }
+    constexpr int kRowLanes = kRows < kWave ? kRows : kWave, kShare = kGroups / (kWave / kRowLanes);
+    for (int first = 0; first < kRows; first += kRowLanes) {
+      const int row = first + lane() % kRowLanes, from = lane() / kRowLanes * kShare;
+      const Bytes start = reinterpret_cast<Bytes>(shared) + chunk_of(row, chunk, stage);
+#pragma unroll
+      for (int k = 0; k < kShare; ++k)
+        if (from + k < groups) prepare_one(start, row, from + k);
     }
   }
-  __device__ float scale(int row, int group) const { return kScaled ? scales()[group * kRows + row] : 1.0f; }
-  __device__ float minus_rest(int row, int group) const {
-    if constexpr (F::kMin) return scales()[kRows * (kGroups + group) + row];
-    return 0;
-  }
-  __device__ float centre(int row, int group) const {
-    if constexpr (F::kMin) return scales()[kRows * (2 * kGroups + group) + row];
-    return 0;
+  __device__ void prepare_one(Bytes start, int row, int group) const {
+    const int element = group * kGroup;
+    const Scale scale = F::scale(start + element / F::kElements * F::kBytes, element % F::kElements / 16);
+    if constexpr (F::kMin) {
+      float centre = near_div_f32(scale.min, scale.scale);
+      if (!(centre > 0)) centre = 0;  // and where it is NaN
+      if (centre > F::kTop) centre = F::kTop;
+      const float shifted = centre + 8388608.0f;  // to a whole number, its lowest bits
+      const Bits16 bits{{bits_of_f32(scale.scale), bits_of_f32(fma_f32(scale.scale, shifted - 8388608.0f, -scale.min)),
+                         minus_pair(bits_of_f32(shifted) & 127u), 0}};
+      store16(under(row, group), bits);
+    } else {
+      *reinterpret_cast<float*>(under(row, group)) = scale.scale;
+    }
   }
 };
 
@@ -187,13 +214,19 @@ __device__ inline void multiply_group(const WeightStage<F, kTiles, kStages>& wei
     for (int tile = 0; tile < kTiles; ++tile)
 #pragma unroll
       for (int side = 0; side < 2; ++side) {
-        const int of_row = 16 * tile + 8 * side + row;
-        uint32_t pairs[2];
-        level_pairs<F>(reinterpret_cast<Bytes>(weights.shared) + rows[tile][side], element / 4 + j,
-                       weights.centre(of_row, of_group), pairs);
+        const char* under = weights.under(16 * tile + 8 * side + row, of_group);
+        uint32_t pairs[2], centre = 0;
+        scale[tile][side] = 1, minus_rest[tile][side] = 0;
+        if constexpr (F::kMin) {
+          const Bits16 bits = load16(under);
+          scale[tile][side] = f32_of_bits(bits.word[0]);
+          minus_rest[tile][side] = f32_of_bits(bits.word[1]);
+          centre = bits.word[2];
+        } else if constexpr (F::kElements > 1) {
+          scale[tile][side] = *reinterpret_cast<const float*>(under);
+        }
+        level_pairs<F>(reinterpret_cast<Bytes>(weights.shared) + rows[tile][side], element / 4 + j, centre, pairs);
         a[tile][side] = pairs[0], a[tile][2 + side] = pairs[1];
-        scale[tile][side] = weights.scale(of_row, of_group);
-        minus_rest[tile][side] = step == 1 ? weights.minus_rest(of_row, of_group) : 0.0f;
       }
 #pragma unroll
     for (int eight = 0; eight < kColumns; ++eight) {
@@ -205,14 +238,16 @@ __device__ inline void multiply_group(const WeightStage<F, kTiles, kStages>& wei
           b[p][0] = pair.word[0], b[p][1] = pair.word[1];
         }
       float of_min[2] = {0, 0};
-      if (F::kMin && step == 1)
-#pragma unroll
-        for (int i = 0; i < 2; ++i) of_min[i] = x.sums[group * x.padded + column + 8 * eight + 2 * j + i];
+      if (F::kMin && step == 1) {
+        const Pair8 pair = load8(x.sums + group * x.padded + column + 8 * eight + 2 * j);
+        of_min[0] = f32_of_bits(pair.word[0]), of_min[1] = f32_of_bits(pair.word[1]);
+      }
 #pragma unroll
       for (int tile = 0; tile < kTiles; ++tile) {
-        float part[4] = {0, 0, 0, 0};
-#pragma unroll
-        for (int p = kParts - 1; p >= 0; --p) mma_bf16(part, a[tile], b[p]);
+        float part[4];
+        mma_bf16_first(part, a[tile], b[2]);
+        mma_bf16(part, a[tile], b[1]);
+        mma_bf16(part, a[tile], b[0]);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           float& sum = sums[tile][eight][i];

@@ -12,9 +12,9 @@ constexpr int mma_row_pieces(int elements, int bytes) {
   return (kMmaChunk / elements * bytes + 15 + (aligned ? 0 : 15)) / 16;
 }
 constexpr int mma_row_stride(int elements, int bytes) { return 16 * (mma_row_pieces(elements, bytes) / 2 * 2 + 1); }
-// Floats of one row of weights: scale, and with minima the rest and the centre, of each group.
+// Words of one row of weights: of each group its scale, with minima four.
 constexpr int mma_scales(int elements, int group, bool minima) {
-  return elements == 1 ? 0 : kMmaChunk / group * (minima ? 3 : 1);
+  return elements == 1 ? 0 : kMmaChunk / group * (minima ? 4 : 1);
 }
 // Bytes of shared memory of a wave.
 constexpr int mma_stage_bytes(int elements, int bytes, int group, bool minima, int rows, int stages) {

@@ -47,7 +47,7 @@ void experts_device_f32(Queue& queue, const ExpertsArgs& args) {
   const ExpertsGroup group{
       args.ids.as<const int32_t>(), args.ids.stride(0) / 4, pairs, k, experts, tiles, pair_list, tile_list};
   queue.launch("experts", kernel_image_experts_f32, "experts_group",
-               {{1}, {1024}, static_cast<uint32_t>((2 * experts + 1) * 4)}, group);
+               {{1}, {pairs < 256 ? 64 : 1024}, static_cast<uint32_t>((2 * experts + 1) * 4)}, group);
   const bool aligned = reinterpret_cast<uintptr_t>(args.x.data) % 16 == 0 && args.x.stride(0) % 16 == 0;
   const ExpertsKernel kernel{args.x.f32(),
                              activated,

@@ -36,7 +36,6 @@ struct MatmulMma {
   float* sums;
   int64_t padded;
   const char* weight;
-  const char* weight_end;
   const float* bias;  // null: none
   float* y;
   int64_t rows, in, out;

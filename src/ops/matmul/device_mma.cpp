@@ -8,7 +8,7 @@
 
 namespace strata {
 
-extern const KernelImage kernel_image_matmul_mma;
+extern const KernelImage kernel_image_matmul_mma, kernel_image_matmul_mma_iq;
 
 namespace {
 
@@ -16,15 +16,29 @@ constexpr int64_t kFewRows = 48;  // at most, for the kernel of few rows
 
 struct MmaFormat {
   DType type;
+  const KernelImage* image;
   const char *few, *many;
   int group;
   bool minima;
 };
 
 constexpr MmaFormat kFormats[] = {
-    {DType::Q8_0, "matmul_few_q8_0", "matmul_many_q8_0", 32, false},
-    {DType::Q4_K, "matmul_few_q4_k", "matmul_many_q4_k", 32, true},
-    {DType::BF16, "matmul_few_bf16", "matmul_many_bf16", 32, false},
+    {DType::Q8_0, &kernel_image_matmul_mma, "matmul_few_q8_0", "matmul_many_q8_0", 32, false},
+    {DType::Q4_0, &kernel_image_matmul_mma, "matmul_few_q4_0", "matmul_many_q4_0", 32, false},
+    {DType::Q4_K, &kernel_image_matmul_mma, "matmul_few_q4_k", "matmul_many_q4_k", 32, true},
+    {DType::Q5_K, &kernel_image_matmul_mma, "matmul_few_q5_k", "matmul_many_q5_k", 32, true},
+    {DType::Q6_K, &kernel_image_matmul_mma, "matmul_few_q6_k", "matmul_many_q6_k", 16, false},
+    {DType::BF16, &kernel_image_matmul_mma, "matmul_few_bf16", "matmul_many_bf16", 32, false},
+    {DType::Q3_K, &kernel_image_matmul_mma_iq, "matmul_few_q3_k", "matmul_many_q3_k", 16, false},
+    {DType::IQ4_NL, &kernel_image_matmul_mma_iq, "matmul_few_iq4_nl", "matmul_many_iq4_nl", 32, false},
+    {DType::IQ4_XS, &kernel_image_matmul_mma_iq, "matmul_few_iq4_xs", "matmul_many_iq4_xs", 32, false},
+    {DType::IQ3_S, &kernel_image_matmul_mma_iq, "matmul_few_iq3_s", "matmul_many_iq3_s", 32, false},
+    {DType::IQ3_XXS, &kernel_image_matmul_mma_iq, "matmul_few_iq3_xxs", "matmul_many_iq3_xxs", 32, false},
+    {DType::IQ2_XS, &kernel_image_matmul_mma_iq, "matmul_few_iq2_xs", "matmul_many_iq2_xs", 16, false},
+    {DType::IQ2_S, &kernel_image_matmul_mma_iq, "matmul_few_iq2_s", "matmul_many_iq2_s", 16, false},
+    {DType::IQ2_XXS, &kernel_image_matmul_mma_iq, "matmul_few_iq2_xxs", "matmul_many_iq2_xxs", 32, false},
+    {DType::MXFP4, &kernel_image_matmul_mma_iq, "matmul_few_mxfp4", "matmul_many_mxfp4", 32, false},
+    {DType::Q2_0, &kernel_image_matmul_mma_iq, "matmul_few_q2_0", "matmul_many_q2_0", 32, false},
 };
 
 const MmaFormat* format_of(DType type) {
@@ -93,7 +107,6 @@ void matmul_device_mma(Queue& queue, const MatmulArgs& args) {
                          sums,
                          padded,
                          weight,
-                         weight + out * args.weight.stride(0),
                          args.bias.empty() ? nullptr : args.bias.f32(),
                          args.y.f32(),
                          rows,
@@ -104,7 +117,7 @@ void matmul_device_mma(Queue& queue, const MatmulArgs& args) {
                          tiles,
                          args.scale};
   if (few) {
-    queue.launch("matmul", kernel_image_matmul_mma, format.few,
+    queue.launch("matmul", *format.image, format.few,
                  {{(out + 15) / 16 * tiles}, {few_waves * 32}, static_cast<uint32_t>(few_waves * few_stage + few_sums)},
                  kernel);
     return;
@@ -112,7 +125,7 @@ void matmul_device_mma(Queue& queue, const MatmulArgs& args) {
   const int64_t needed = (out + many_rows - 1) / many_rows;
   const int64_t waves = std::min({int64_t{8}, needed, limit / many_stage});
   if (waves < 1) throw Error(ErrorKind::Device, "the device has too little shared memory", "matmul");
-  queue.launch("matmul", kernel_image_matmul_mma, format.many,
+  queue.launch("matmul", *format.image, format.many,
                {{(needed + waves - 1) / waves * tiles}, {waves * 32}, static_cast<uint32_t>(waves * many_stage)},
                kernel);
 }

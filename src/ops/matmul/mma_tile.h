@@ -19,8 +19,7 @@ __device__ inline void matmul_few(const MatmulMma& a) {
   using Stage = WeightStage<F, 1, kFewStages>;
   const int waves = threads() / kWave;
   const int64_t column = block_x() % a.tiles * 8, at = block_x() / a.tiles * 16;
-  const Stage weights{shared_memory() + wave_index() * Stage::kBytes,
-                      {a.weight, a.weight_end, a.weight_row, a.out, at}};
+  const Stage weights{shared_memory() + wave_index() * Stage::kBytes, weight_rows(a.weight, a.weight_row, a.out, at)};
   auto* sums = reinterpret_cast<float*>(shared_memory() + waves * Stage::kBytes);
   multiply_chunks<F, 1, 1, kFewStages>(
       weights, a.in, wave_index(), waves, {a.parts, a.sums, a.padded}, column, a.rows,
@@ -46,8 +45,7 @@ __device__ inline void matmul_many(const MatmulMma& a) {
   const int64_t column = block_x() % a.tiles * 8 * kManyColumns;
   const int64_t at = (block_x() / a.tiles * waves + wave_index()) * Stage::kRows;
   if (at >= a.out) return;
-  const Stage weights{shared_memory() + wave_index() * Stage::kBytes,
-                      {a.weight, a.weight_end, a.weight_row, a.out, at}};
+  const Stage weights{shared_memory() + wave_index() * Stage::kBytes, weight_rows(a.weight, a.weight_row, a.out, at)};
   float total[kManyTiles][kManyColumns][4] = {};
   multiply_chunks<F, kManyTiles, kManyColumns, kManyStages>(
       weights, a.in, 0, 1, {a.parts, a.sums, a.padded}, column, a.rows,

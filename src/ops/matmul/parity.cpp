@@ -96,10 +96,11 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
       list.push_back([=, t = type.type, s = next++] { return one_hot_case(t, block == 1 ? 48 : block, s); });
   }
   // Rows long enough for matrix units: whole chunks, a part of one, one and many rows of x.
-  for (DType type : {DType::BF16, DType::Q4_0, DType::Q8_0, DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_XS,
-                     DType::IQ3_S, DType::MXFP4}) {
+  for (DType type : {DType::BF16, DType::Q4_0, DType::Q8_0, DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K,
+                     DType::IQ4_NL, DType::IQ4_XS, DType::IQ3_S, DType::IQ3_XXS, DType::IQ2_XS, DType::IQ2_S,
+                     DType::IQ2_XXS, DType::MXFP4, DType::Q2_0}) {
     const int64_t block = info(type).block_elements;
-    for (auto [rows, in, out] : {std::array<int64_t, 3>{5, block == 256 ? 2304 : 1120, 18}, {50, 2048, 67}})
+    for (auto [rows, in, out] : {std::array<int64_t, 3>{5, block == 256 ? 2304 : 1088, 18}, {50, 2048, 35}})
       list.push_back([=, s = next++] { return random_case(type, rows, in, out, 1, s); });
     list.push_back([=, s = next++] { return wide_one_hot_case(type, 2048, s); });
   }
