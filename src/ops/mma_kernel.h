@@ -194,17 +194,35 @@ struct WeightStage {
   }
 };
 
-// sums += the products of one group of 32 elements: weights of kTiles · 16 rows with 8 · kColumns rows of x from
-// `column` on. Lane: weight rows lane / 4 and + 8 of a tile, x rows 2 (lane % 4) + {0, 1} of eight.
+// Which split rows a tile has, for a lane: as B it holds row lane / 4 of every eight, its sums are of rows
+// 2 (lane % 4) + {0, 1}. Rows behind the tile are any others, or not read.
+template <int kColumns>
+struct TileRows {
+  int own[kColumns], sums[kColumns][2];
+  bool read;  // own[0] is in the tile
+
+  // row_of(i): of the i-th of `count`.
+  template <class RowOf>
+  __device__ TileRows(int count, RowOf row_of) {
+    const int row = lane() / 4, j = lane() % 4;
+    read = row < count;
+#pragma unroll
+    for (int eight = 0; eight < kColumns; ++eight) {
+      own[eight] = row_of(8 * eight + row);
+      for (int i = 0; i < 2; ++i) sums[eight][i] = row_of(8 * eight + 2 * j + i);
+    }
+  }
+};
+
+// sums += the products of one group of 32 elements: weights of kTiles · 16 rows with the rows of a tile. Lane: weight
+// rows lane / 4 and + 8 of sixteen.
 template <class F, int kTiles, int kColumns, int kStages>
 __device__ inline void multiply_group(const WeightStage<F, kTiles, kStages>& weights, const int (&rows)[kTiles][2],
-                                      int in_chunk, int64_t group, const SplitRows& x, int64_t column, int64_t columns,
-                                      float (&sums)[kTiles][kColumns][4]) {
+                                      int in_chunk, int64_t group, const SplitRows& x,
+                                      const TileRows<kColumns>& tile_rows, float (&sums)[kTiles][kColumns][4]) {
   const int row = lane() / 4, j = lane() % 4;
   const int part_words = static_cast<int>(x.padded) * 8;
-  // As B, a lane holds row lane / 4 of eight rows of x.
-  const uint32_t* own = x.parts + (group * kParts * 2 * x.padded + column + row) * 8 + 2 * j;
-  const bool read = column + row < columns;
+  const uint32_t* parts = x.parts + group * kParts * 2 * x.padded * 8 + 2 * j;
 #pragma unroll
   for (int step = 0; step < 2; ++step) {
     const int element = 32 * in_chunk + 16 * step, of_group = element / weights.kGroup;
@@ -231,16 +249,15 @@ __device__ inline void multiply_group(const WeightStage<F, kTiles, kStages>& wei
 #pragma unroll
     for (int eight = 0; eight < kColumns; ++eight) {
       uint32_t b[kParts][2] = {};
-      if (kColumns > 1 || read)  // what is padding need not be read
+      if (kColumns > 1 || tile_rows.read)  // what is padding need not be read
 #pragma unroll
         for (int p = 0; p < kParts; ++p) {
-          const Pair8 pair = load8(own + (2 * p + step) * part_words + 64 * eight);
+          const Pair8 pair = load8(parts + (2 * p + step) * part_words + 8 * tile_rows.own[eight]);
           b[p][0] = pair.word[0], b[p][1] = pair.word[1];
         }
       float of_min[2] = {0, 0};
       if (F::kMin && step == 1) {
-        const Pair8 pair = load8(x.sums + group * x.padded + column + 8 * eight + 2 * j);
-        of_min[0] = f32_of_bits(pair.word[0]), of_min[1] = f32_of_bits(pair.word[1]);
+        for (int i = 0; i < 2; ++i) of_min[i] = x.sums[group * x.padded + tile_rows.sums[eight][i]];
       }
 #pragma unroll
       for (int tile = 0; tile < kTiles; ++tile) {
@@ -262,7 +279,8 @@ __device__ inline void multiply_group(const WeightStage<F, kTiles, kStages>& wei
 // visit(chunk, sums) for the chunks first, first + step, ... of a wave's weights, in this order.
 template <class F, int kTiles, int kColumns, int kStages, class Visit>
 __device__ inline void multiply_chunks(const WeightStage<F, kTiles, kStages>& weights, int64_t in, int64_t first,
-                                       int64_t step, const SplitRows& x, int64_t column, int64_t columns, Visit visit) {
+                                       int64_t step, const SplitRows& x, const TileRows<kColumns>& tile_rows,
+                                       Visit visit) {
   constexpr int kElements = F::kElements == 1 ? 2 : F::kElements;  // whole words
   auto elements = [&](int64_t chunk) {
     const int64_t left = in - chunk * kChunk;
@@ -293,11 +311,11 @@ __device__ inline void multiply_chunks(const WeightStage<F, kTiles, kStages>& we
     if (kTiles * kColumns <= 2 && groups == 8) {
 #pragma unroll
       for (int g = 0; g < 8; ++g)
-        multiply_group<F, kTiles, kColumns, kStages>(weights, rows, g, chunk * 8 + g, x, column, columns, sums);
+        multiply_group<F, kTiles, kColumns, kStages>(weights, rows, g, chunk * 8 + g, x, tile_rows, sums);
     } else {
 #pragma unroll 1
       for (int g = 0; g < groups; ++g)
-        multiply_group<F, kTiles, kColumns, kStages>(weights, rows, g, chunk * 8 + g, x, column, columns, sums);
+        multiply_group<F, kTiles, kColumns, kStages>(weights, rows, g, chunk * 8 + g, x, tile_rows, sums);
     }
     visit(chunk, sums);
   }

@@ -4,6 +4,8 @@
 namespace strata {
 
 inline constexpr int kMmaChunk = 256;  // elements
+// Tiles: 16 weight rows of a block with 8 rows of x, or 64 of a wave with 32.
+inline constexpr int kFewStages = 2, kManyStages = 1, kManyTiles = 4, kManyColumns = 4;
 
 // Of a row of one chunk: rows start at any multiple of a byte unless every block (of plain types: 32 elements) is whole
 // pieces of 16 bytes. An odd number of pieces: rows lie in different banks.

@@ -6,11 +6,14 @@ namespace strata {
 
 void experts_portable(Queue& queue, const ExpertsArgs& args);    // cpu.cpp
 void experts_device_f32(Queue& queue, const ExpertsArgs& args);  // device.cpp, as the next
+void experts_device_mma(Queue& queue, const ExpertsArgs& args);
+std::string experts_mma_refusal(const ExpertsArgs& args);
 std::string experts_device_refusal(const ExpertsArgs& args);
-extern const KernelImage kernel_image_experts_f32;
+extern const KernelImage kernel_image_experts_f32, kernel_image_experts_mma;
 
 namespace {
 constexpr Arm<ExpertsArgs> kArms[] = {
+    {"mma", experts_mma_refusal, experts_device_mma, true, false, CpuIsa::Portable, &kernel_image_experts_mma},
     {"f32", experts_device_refusal, experts_device_f32, true, false, CpuIsa::Portable, &kernel_image_experts_f32},
     {"portable", always_runs<ExpertsArgs>, experts_portable},
 };

@@ -5,9 +5,7 @@
 
 namespace strata {
 
-inline constexpr int kExpertTile = 4;  // (row, slot) pairs that share an expert's weights
-
-// Pairs of one expert: pairs[first .. first + count).
+// (row, slot) pairs of one expert: pairs[first .. first + count).
 struct ExpertTile {
   int32_t expert, first, count;
 };
@@ -18,6 +16,7 @@ struct ExpertsGroup {
   int64_t pairs_count;  // rows · k
   int64_t k, experts;
   int64_t tiles_count;  // room
+  int tile;             // pairs at most
   int32_t* pairs;       // row · k + slot
   ExpertTile* tiles;    // those behind the last have no pairs
 };
@@ -39,6 +38,34 @@ struct ExpertsKernel {
   int64_t x_row, k, hidden, inner;
   int64_t tiles_count;
   bool aligned, activated_aligned;  // rows start at multiples of 16 bytes
+};
+
+// x, or what the gates let through, split for matrix units (ops/mma_kernel.h).
+struct ExpertsSplit {
+  const float* x;
+  uint32_t* parts;
+  float* sums;
+  int64_t rows, padded, groups;
+  int64_t x_row;  // elements
+};
+
+// y[pair] = matrix of the pair's expert · split row pair / pairs_a_row.
+struct ExpertsProduct {
+  uint32_t* parts;
+  float* sums;
+  int64_t padded;
+  const int32_t* pairs;
+  const ExpertTile* tiles;
+  ExpertMatrix matrix;
+  float* y;  // [pairs, out]
+  int64_t in, out, tiles_count;
+  int pairs_a_row;
+};
+
+struct ExpertsGate {
+  float* gate;  // becomes silu(gate) · up
+  const float* up;
+  int64_t elements;
 };
 
 struct ExpertsCombine {

@@ -50,16 +50,20 @@ __device__ inline void activate(const ExpertsKernel& a) {
   const TileOf tile = tile_of(a);
   const int64_t index = block_x() / a.tiles_count * (threads() / kWave) + wave_index();
   if (index >= a.inner || tile.count == 0) return;
-  const float* x[kRows];
-  for (int r = 0; r < kRows; ++r) x[r] = a.x + tile.pairs[r < tile.count ? r : 0] / a.k * a.x_row;
-  float gate[kRows], up[kRows];
-  dot_rows(a.gate.type, row_of(a.gate, tile.expert, index), x, a.aligned, a.hidden, gate);
-  dot_rows(a.up.type, row_of(a.up, tile.expert, index), x, a.aligned, a.hidden, up);
-  if (lane() != 0) return;
-  for (int r = 0; r < kRows; ++r)
-    if (r < tile.count)
-      a.activated[tile.pairs[r] * a.inner + index] =
-          mul_f32(silu_f32(scaled(gate[r], a.gate, tile.expert)), scaled(up[r], a.up, tile.expert));
+  for (int first = 0; first < tile.count; first += kRows) {
+    const int32_t* pairs = tile.pairs + first;
+    const int count = tile.count - first;
+    const float* x[kRows];
+    for (int r = 0; r < kRows; ++r) x[r] = a.x + pairs[r < count ? r : 0] / a.k * a.x_row;
+    float gate[kRows], up[kRows];
+    dot_rows(a.gate.type, row_of(a.gate, tile.expert, index), x, a.aligned, a.hidden, gate);
+    dot_rows(a.up.type, row_of(a.up, tile.expert, index), x, a.aligned, a.hidden, up);
+    if (lane() != 0) continue;
+    for (int r = 0; r < kRows; ++r)
+      if (r < count)
+        a.activated[pairs[r] * a.inner + index] =
+            mul_f32(silu_f32(scaled(gate[r], a.gate, tile.expert)), scaled(up[r], a.up, tile.expert));
+  }
 }
 
 template <int kRows>
@@ -67,13 +71,17 @@ __device__ inline void project(const ExpertsKernel& a) {
   const TileOf tile = tile_of(a);
   const int64_t index = block_x() / a.tiles_count * (threads() / kWave) + wave_index();
   if (index >= a.hidden || tile.count == 0) return;
-  const float* x[kRows];
-  for (int r = 0; r < kRows; ++r) x[r] = a.activated + tile.pairs[r < tile.count ? r : 0] * a.inner;
-  float sums[kRows];
-  dot_rows(a.down.type, row_of(a.down, tile.expert, index), x, a.activated_aligned, a.inner, sums);
-  if (lane() != 0) return;
-  for (int r = 0; r < kRows; ++r)
-    if (r < tile.count) a.parts[tile.pairs[r] * a.hidden + index] = scaled(sums[r], a.down, tile.expert);
+  for (int first = 0; first < tile.count; first += kRows) {
+    const int32_t* pairs = tile.pairs + first;
+    const int count = tile.count - first;
+    const float* x[kRows];
+    for (int r = 0; r < kRows; ++r) x[r] = a.activated + pairs[r < count ? r : 0] * a.inner;
+    float sums[kRows];
+    dot_rows(a.down.type, row_of(a.down, tile.expert, index), x, a.activated_aligned, a.inner, sums);
+    if (lane() != 0) continue;
+    for (int r = 0; r < kRows; ++r)
+      if (r < count) a.parts[pairs[r] * a.hidden + index] = scaled(sums[r], a.down, tile.expert);
+  }
 }
 
 }  // namespace
@@ -90,7 +98,7 @@ extern "C" __global__ void experts_group(const ExpertsGroup a) {
     if (const int32_t id = a.ids[pair / a.k * a.ids_row + pair % a.k]; is_expert(id, a.experts))
       atomic_add(first + id, 1);
   barrier();
-  for (int e = thread(); e < experts; e += threads()) next[e] = (first[e] + kExpertTile - 1) / kExpertTile;
+  for (int e = thread(); e < experts; e += threads()) next[e] = (first[e] + a.tile - 1) / a.tile;
   barrier();
   if (wave_index() == 0) {
     (void)scan(next, experts);
@@ -99,10 +107,11 @@ extern "C" __global__ void experts_group(const ExpertsGroup a) {
   }
   barrier();
   for (int e = thread(); e < experts; e += threads()) {
+    const auto tile_size = static_cast<uint32_t>(a.tile);
     uint32_t tile = next[e];
-    for (uint32_t at = first[e]; at < first[e + 1]; at += kExpertTile, ++tile) {
+    for (uint32_t at = first[e]; at < first[e + 1]; at += a.tile, ++tile) {
       const uint32_t left = first[e + 1] - at;
-      a.tiles[tile] = {e, static_cast<int32_t>(at), static_cast<int32_t>(left < kExpertTile ? left : kExpertTile)};
+      a.tiles[tile] = {e, static_cast<int32_t>(at), static_cast<int32_t>(left < tile_size ? left : tile_size)};
     }
   }
   barrier();
@@ -114,9 +123,9 @@ extern "C" __global__ void experts_group(const ExpertsGroup a) {
 }
 
 extern "C" __global__ void experts_activate_1(const ExpertsKernel a) { activate<1>(a); }
-extern "C" __global__ void experts_activate_4(const ExpertsKernel a) { activate<kExpertTile>(a); }
+extern "C" __global__ void experts_activate_4(const ExpertsKernel a) { activate<4>(a); }
 extern "C" __global__ void experts_project_1(const ExpertsKernel a) { project<1>(a); }
-extern "C" __global__ void experts_project_4(const ExpertsKernel a) { project<kExpertTile>(a); }
+extern "C" __global__ void experts_project_4(const ExpertsKernel a) { project<4>(a); }
 
 // Slots in their order. An id that is no expert makes its row NaN: the host has not seen it.
 extern "C" __global__ void experts_combine(const ExpertsCombine a) {

@@ -19,9 +19,6 @@ struct MatmulKernel {
   float scale;
 };
 
-// Tiles of the kernels: few rows share 16 weight rows of a wave eight by eight, many rows 64 by 32.
-inline constexpr int kFewStages = 2, kManyStages = 1, kManyTiles = 4, kManyColumns = 4;
-
 // x split for matrix units (ops/mma_kernel.h).
 struct MatmulSplit {
   const float* x;
