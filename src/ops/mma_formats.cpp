@@ -54,10 +54,12 @@ std::string mma_refusal(const Tensor& weight, int64_t roundings) {
   if (in % 32 != 0) return "rows are not whole groups of 32 elements";
   if ((format->minima ? 110 : 51) + chunks_of(in) + 3 > in / 16 + roundings - 1)
     return "rows are too short for the bound";
-  const auto row_bytes = static_cast<int64_t>(bytes_of(weight.dtype, in));
-  bool placed = reinterpret_cast<uintptr_t>(weight.data) % 16 == 0 && weight.stride(weight.rank - 2) == row_bytes;
-  if (weight.rank == 3) placed = placed && weight.stride(0) % 16 == 0;
-  return placed ? "" : "weights are not contiguous from a multiple of 16 bytes on";
+  // Blocks of whole pieces of 16 bytes are copied as they lie, others with what is around them.
+  const uint32_t block = info(weight.dtype).block_bytes;
+  bool placed = reinterpret_cast<uintptr_t>(weight.data) % 16 == 0;
+  if (block == 2 || block % 16 == 0)
+    for (int axis = 0; axis + 1 < weight.rank; ++axis) placed = placed && weight.stride(axis) % 16 == 0;
+  return placed ? "" : "weights are not at multiples of 16 bytes";
 }
 
 int64_t mma_few_shared(const MmaFormat& format, int64_t in, int64_t waves) {

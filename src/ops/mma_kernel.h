@@ -112,10 +112,12 @@ struct WeightRows {
   int row_bytes, count;  // rows behind the count are the last
 };
 
-__device__ inline WeightRows weight_rows(const char* matrix, int64_t row_bytes, int64_t rows, int64_t at) {
+// Of a matrix [rows, in]: from row `at` on.
+template <class F>
+__device__ inline WeightRows weight_rows(const char* matrix, int64_t row_bytes, int64_t rows, int64_t in, int64_t at) {
   const int64_t left = rows - at;
-  return {matrix + at * row_bytes, matrix + rows * row_bytes, static_cast<int>(row_bytes),
-          static_cast<int>(left < 1024 ? left : 1024)};
+  return {matrix + at * row_bytes, matrix + (rows - 1) * row_bytes + in / F::kElements * F::kBytes,
+          static_cast<int>(row_bytes), static_cast<int>(left < 1024 ? left : 1024)};
 }
 
 // A chunk of weight rows on its way through shared memory, and what is under each of their scales.

@@ -13,7 +13,7 @@ __device__ inline void few_rows(const char* weight, int64_t weight_row, int64_t 
                                 const SplitRows& x, int count, RowOf row_of, Put put) {
   using Stage = WeightStage<F, 1, kFewStages>;
   const int waves = threads() / kWave;
-  const Stage weights{shared_memory() + wave_index() * Stage::kBytes, weight_rows(weight, weight_row, out, at)};
+  const Stage weights{shared_memory() + wave_index() * Stage::kBytes, weight_rows<F>(weight, weight_row, out, in, at)};
   auto* sums = reinterpret_cast<float*>(shared_memory() + waves * Stage::kBytes);
   multiply_chunks<F, 1, 1, kFewStages>(
       weights, in, wave_index(), waves, x, TileRows<1>(count, row_of), [&](int64_t chunk, const float(&s)[1][1][4]) {
@@ -35,7 +35,7 @@ template <class F, class RowOf, class Put>
 __device__ inline void many_rows(const char* weight, int64_t weight_row, int64_t in, int64_t out, int64_t at,
                                  const SplitRows& x, int count, RowOf row_of, Put put) {
   using Stage = WeightStage<F, kManyTiles, kManyStages>;
-  const Stage weights{shared_memory() + wave_index() * Stage::kBytes, weight_rows(weight, weight_row, out, at)};
+  const Stage weights{shared_memory() + wave_index() * Stage::kBytes, weight_rows<F>(weight, weight_row, out, in, at)};
   float total[kManyTiles][kManyColumns][4] = {};
   multiply_chunks<F, kManyTiles, kManyColumns, kManyStages>(
       weights, in, 0, 1, x, TileRows<kManyColumns>(count, row_of),
