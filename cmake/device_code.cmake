@@ -11,13 +11,29 @@ else()
   message(STATUS "device code for NVIDIA GPUs: none (no nvcc)")
 endif()
 
+# The tables of src/gguf/iq_grids.cpp in a form that device code can include: codes in the memory of the device.
+function(strata_grid_codes output)
+  set(source ${CMAKE_SOURCE_DIR}/src/gguf/iq_grids.cpp)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  file(READ ${source} text)
+  string(FIND "${text}" "constexpr int8_t" first)
+  string(FIND "${text}" "}  // namespace\n" last)
+  math(EXPR length "${last} - ${first}")
+  string(SUBSTRING "${text}" ${first} ${length} tables)
+  string(REPLACE "constexpr uint16_t" "static __device__ const uint16_t" tables "${tables}")
+  file(CONFIGURE OUTPUT ${output} CONTENT "${tables}" @ONLY)
+endfunction()
+
 # A library of all images.
 function(strata_device_code target)
   set(folder ${CMAKE_BINARY_DIR}/device)
   file(MAKE_DIRECTORY ${folder})
   add_library(${target} STATIC)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${STRATA_WARNINGS}>)
+  target_compile_options(${target} PRIVATE
+    "$<$<COMPILE_LANGUAGE:CXX>:${STRATA_WARNINGS};-Wno-unknown-pragmas;-Wno-pass-failed>")
+  strata_grid_codes(${folder}/iq_grid_codes.inc)
+  target_include_directories(${target} PRIVATE ${folder})
   file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.cu)
   foreach(source ${kernels})
     get_filename_component(file ${source} NAME)
@@ -46,7 +62,7 @@ function(strata_device_code target)
       separate_arguments(flags)
       set(fatbin ${folder}/${stem}.fatbin)
       add_custom_command(OUTPUT ${fatbin}
-        COMMAND ${STRATA_NVCC} -fatbin -std=c++17 -O3 -fmad=false -I${CMAKE_SOURCE_DIR}/src ${targets} ${flags}
+        COMMAND ${STRATA_NVCC} -fatbin -std=c++17 -O3 -fmad=false -I${CMAKE_SOURCE_DIR}/src -I${folder} ${targets} ${flags}
                 -Werror all-warnings -MD -MF ${fatbin}.d -o ${fatbin} ${source}
         DEPENDS ${source} DEPFILE ${fatbin}.d VERBATIM COMMENT "Device code of ${file}")
       file(CONFIGURE OUTPUT ${folder}/${stem}_code.S CONTENT [[

@@ -231,6 +231,15 @@ void emulated_copy_wait(int groups) {
 
 float f32_of_f16(uint16_t bits) { return f16_to_f32(bits); }
 uint16_t f16_of_f32(float value) { return f32_to_f16(value); }
+uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c) {
+  auto half = [](uint32_t pair, int shift) { return bf16_to_f32(static_cast<uint16_t>(pair >> shift)); };
+  uint32_t result = 0;
+  for (int shift : {0, 16}) {  // the product is exact in f32; the sum in f64: one rounding
+    const double sum = static_cast<double>(half(a, shift) * half(b, shift)) + static_cast<double>(half(c, shift));
+    result |= static_cast<uint32_t>(f32_to_bf16(static_cast<float>(sum))) << shift;
+  }
+  return result;
+}
 
 }  // namespace gpu
 

@@ -44,10 +44,21 @@ __device__ inline float fma_f32(float a, float b, float c) { return __fmaf_rn(a,
 __device__ inline float mul_f32(float a, float b) { return __fmul_rn(a, b); }
 __device__ inline float add_f32(float a, float b) { return __fadd_rn(a, b); }
 __device__ inline float div_f32(float a, float b) { return __fdiv_rn(a, b); }
+__device__ inline float near_div_f32(float a, float b) { return __fdividef(a, b); }  // within 2 ulp where b < 2^126
 __device__ inline float sqrt_f32(float x) { return __fsqrt_rn(x); }
 __device__ inline float fmax_f32(float a, float b) { return a > b ? a : b; }  // b where one is NaN
 __device__ inline double fma_f64(double a, double b, double c) { return __fma_rn(a, b, c); }
 __device__ inline int popcount(uint32_t bits) { return __popc(bits); }
+// Four of the eight bytes low, high: nibble i of the selector (its low three bits) says which becomes byte i.
+__device__ inline uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
+  return __byte_perm(low, high, selector);
+}
+// a · b + c in both halves, rounded once.
+__device__ inline uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t d;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
+}
 
 __device__ inline float f32_of_f16(uint16_t bits) {
   float value;
@@ -93,6 +104,13 @@ __device__ inline void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uin
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+// The same from nothing: d = a · b.
+__device__ inline void mma_bf16_first(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
 }
 // d [16, 8] += a [16, 32] · b [32, 8], signed bytes, exact: words as above with 4 columns (rows) each, 16 apart.
 __device__ inline void mma_s8(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {

@@ -72,10 +72,18 @@ inline float fma_f32(float a, float b, float c) { return std::fma(a, b, c); }
 inline float mul_f32(float a, float b) { return a * b; }
 inline float add_f32(float a, float b) { return a + b; }
 inline float div_f32(float a, float b) { return a / b; }
+inline float near_div_f32(float a, float b) { return a / b; }
 inline float sqrt_f32(float x) { return std::sqrt(x); }
 inline float fmax_f32(float a, float b) { return a > b ? a : b; }
 inline double fma_f64(double a, double b, double c) { return std::fma(a, b, c); }
 inline int popcount(uint32_t bits) { return std::popcount(bits); }
+inline uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
+  const uint64_t bytes = low | static_cast<uint64_t>(high) << 32;
+  uint32_t result = 0;
+  for (int i = 0; i < 4; ++i) result |= static_cast<uint32_t>(bytes >> (selector >> 4 * i & 7u) * 8 & 255u) << 8 * i;
+  return result;
+}
+uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c);
 
 float f32_of_f16(uint16_t bits);
 uint16_t f16_of_f32(float value);
@@ -123,6 +131,10 @@ inline void mma_f16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2
 }
 inline void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   emulated_mma(d, a, b, [](uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); });
+}
+inline void mma_bf16_first(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  for (float& value : d) value = 0;
+  mma_bf16(d, a, b);
 }
 inline void mma_s8(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   EmulatedOperands own{};

@@ -4,11 +4,30 @@
 
 namespace strata {
 
-void experts_portable(Queue& queue, const ExpertsArgs& args);  // cpu.cpp
+void experts_portable(Queue& queue, const ExpertsArgs& args);    // cpu.cpp
+void experts_device_f32(Queue& queue, const ExpertsArgs& args);  // device.cpp, as the next
+void experts_device_mma(Queue& queue, const ExpertsArgs& args);
+std::string experts_mma_refusal(const ExpertsArgs& args);
+std::string experts_device_refusal(const ExpertsArgs& args);
+extern const KernelImage kernel_image_experts_f32, kernel_image_experts_mma;
 
 namespace {
-constexpr Arm<ExpertsArgs> kArms[] = {{"portable", always_runs<ExpertsArgs>, experts_portable}};
+constexpr Arm<ExpertsArgs> kArms[] = {
+    {"mma", experts_mma_refusal, experts_device_mma, true, false, CpuIsa::Portable, &kernel_image_experts_mma},
+    {"f32", experts_device_refusal, experts_device_f32, true, false, CpuIsa::Portable, &kernel_image_experts_f32},
+    {"portable", always_runs<ExpertsArgs>, experts_portable},
+};
+
+// Ids in the memory of an accelerator are checked by its kernels.
+void check_ids(const ExpertsArgs& args) {
+  const int64_t count = args.gate.extent(0);
+  for (int64_t t = 0; t < args.ids.extent(0); ++t)
+    for (int64_t i = 0; i < args.ids.extent(1); ++i)
+      if (const int32_t id = args.ids.row<const int32_t>(t)[i]; id < 0 || id >= count)
+        argument_error("experts", "expert " + std::to_string(id) + " of row " + std::to_string(t) + " is not one of " +
+                                      std::to_string(count));
 }
+}  // namespace
 
 void experts(Queue& queue, const ExpertsArgs& args) {
   check_tensor("experts", "x", args.x, DType::F32, {-1, -1});
@@ -23,11 +42,7 @@ void experts(Queue& queue, const ExpertsArgs& args) {
   if (!args.gate_scale.empty()) check_tensor("experts", "gate_scale", args.gate_scale, DType::F32, {count});
   if (!args.up_scale.empty()) check_tensor("experts", "up_scale", args.up_scale, DType::F32, {count});
   if (!args.down_scale.empty()) check_tensor("experts", "down_scale", args.down_scale, DType::F32, {count});
-  for (int64_t t = 0; t < rows; ++t)
-    for (int64_t i = 0; i < args.ids.extent(1); ++i)
-      if (const int32_t id = args.ids.row<const int32_t>(t)[i]; id < 0 || id >= count)
-        argument_error("experts", "expert " + std::to_string(id) + " of row " + std::to_string(t) + " is not one of " +
-                                      std::to_string(count));
+  if (queue.accelerator() == nullptr) check_ids(args);
   choose_arm<ExpertsArgs>(queue, "experts", kArms, args).run(queue, args);
 }
 

@@ -209,6 +209,10 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
     for (DType type : {f32, DType::Q8_0}) add({33, 64, 32, 6, 2, type, type, type, true, routing});
   for (float magnitude : {1e-30f, 1e10f}) add({3, 40, 24, 4, 2, f32, f32, f32, false, Routing::Random, magnitude});
   add({0, 8, 8, 4, 2});
+  // Rows long enough for matrix units, in all matrices or in two; few and many pairs for each expert.
+  add({3, 1024, 1024, 3, 2, DType::Q8_0, DType::Q4_0, DType::Q6_K, true});
+  add({2, 2048, 64, 4, 3, DType::Q4_K, DType::IQ4_XS, DType::Q8_0});
+  add({33, 1024, 32, 2, 2, DType::Q6_K, DType::MXFP4, DType::Q8_0, true});
   add({21, 2560, 32, 8, 3, DType::Q8_0, DType::Q8_0, DType::Q8_0, true});
   list.push_back([s = next++] { return integer_case(s); });
   list.push_back([s = next++] { return non_finite_case(s); });

@@ -4,10 +4,18 @@
 
 namespace strata {
 
-void matmul_portable(Queue& queue, const MatmulArgs& args);  // cpu.cpp
+void matmul_portable(Queue& queue, const MatmulArgs& args);    // cpu.cpp
+void matmul_device_f32(Queue& queue, const MatmulArgs& args);  // device.cpp
+void matmul_device_mma(Queue& queue, const MatmulArgs& args);  // device_mma.cpp, as the next
+std::string matmul_mma_refusal(const MatmulArgs& args);
+extern const KernelImage kernel_image_matmul_f32, kernel_image_matmul_mma;
 
 namespace {
-constexpr Arm<MatmulArgs> kArms[] = {{"portable", always_runs<MatmulArgs>, matmul_portable}};
+constexpr Arm<MatmulArgs> kArms[] = {
+    {"mma", matmul_mma_refusal, matmul_device_mma, true, false, CpuIsa::Portable, &kernel_image_matmul_mma},
+    {"f32", always_runs<MatmulArgs>, matmul_device_f32, true, false, CpuIsa::Portable, &kernel_image_matmul_f32},
+    {"portable", always_runs<MatmulArgs>, matmul_portable},
+};
 }
 
 void matmul(Queue& queue, const MatmulArgs& args) {

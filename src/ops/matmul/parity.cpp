@@ -1,6 +1,8 @@
 // Cases of matmul: every dtype, sizes around the lanes and the tile, strided rows, one-hot rows at zero tolerance.
 #include "ops/matmul/parity.h"
 
+#include <array>
+
 #include "evidence/parity_case.h"
 #include "ops/weights_case.h"
 
@@ -41,6 +43,25 @@ ParityCase random_case(DType type, int64_t rows, int64_t in, int64_t out, float 
   return build.build();
 }
 
+// Row t of x reads element 37 t of the weights' rows alone, exactly.
+ParityCase wide_one_hot_case(DType type, int64_t in, uint64_t seed) {
+  Random random(seed);
+  const int64_t rows = in / 37, out = 11;
+  Builder build("one-hot " + label(type, rows, in, out), matmul, matmul_arms());
+  MatmulArgs& args = build.args();
+  args.x = build.memory().tensor(DType::F32, {rows, in});
+  for (int64_t t = 0; t < rows; ++t)
+    for (int64_t i = 0; i < in; ++i) args.x.row<float>(t)[i] = i == 37 * t ? 1.0f : 0.0f;
+  args.weight = build.memory().tensor(type, {out, in});
+  fill_weights(args.weight, random);
+  args.y = build.memory().tensor(DType::F32, {rows, out});
+  std::vector<double> expected(static_cast<size_t>(args.y.elements()));
+  matmul_oracle(args, expected.data());
+  build.input("x", &MatmulArgs::x);
+  build.output("y", &MatmulArgs::y, expected, std::vector<double>(expected.size(), 0));
+  return build.build();
+}
+
 // Row t reads weight column t alone: every (row, column) has its own exact value.
 ParityCase one_hot_case(DType type, int64_t in, uint64_t seed) {
   Random random(seed);
@@ -73,6 +94,15 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
           list.push_back([=, t = type.type, s = next++] { return random_case(t, rows, in, out, 1, s); });
     if (type.quantised || type.type == DType::F32 || type.type == DType::F16 || type.type == DType::BF16)
       list.push_back([=, t = type.type, s = next++] { return one_hot_case(t, block == 1 ? 48 : block, s); });
+  }
+  // Rows long enough for matrix units: whole chunks, a part of one, one and many rows of x.
+  for (DType type : {DType::BF16, DType::Q4_0, DType::Q8_0, DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K,
+                     DType::IQ4_NL, DType::IQ4_XS, DType::IQ3_S, DType::IQ3_XXS, DType::IQ2_XS, DType::IQ2_S,
+                     DType::IQ2_XXS, DType::MXFP4, DType::Q2_0}) {
+    const int64_t block = info(type).block_elements;
+    for (auto [rows, in, out] : {std::array<int64_t, 3>{5, block == 256 ? 2304 : 1088, 18}, {50, 2048, 35}})
+      list.push_back([=, s = next++] { return random_case(type, rows, in, out, 1, s); });
+    list.push_back([=, s = next++] { return wide_one_hot_case(type, 2048, s); });
   }
   for (float magnitude : {1e-20f, 1e18f})
     list.push_back([=, s = next++] { return random_case(DType::F32, 3, 320, 9, magnitude, s); });

@@ -5,9 +5,14 @@
 namespace strata {
 
 void route_portable(Queue& queue, const RouteArgs& args);  // cpu.cpp
+void route_device(Queue& queue, const RouteArgs& args);    // device.cpp
+extern const KernelImage kernel_image_route;
 
 namespace {
-constexpr Arm<RouteArgs> kArms[] = {{"portable", always_runs<RouteArgs>, route_portable}};
+constexpr Arm<RouteArgs> kArms[] = {
+    {"wave", always_runs<RouteArgs>, route_device, true, false, CpuIsa::Portable, &kernel_image_route},
+    {"portable", always_runs<RouteArgs>, route_portable},
+};
 }
 
 void route(Queue& queue, const RouteArgs& args) {

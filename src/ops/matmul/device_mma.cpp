@@ -1,0 +1,55 @@
+#include "device/device.h"
+#include "ops/matmul/device_kernel.h"
+#include "ops/matmul/matmul.h"
+#include "ops/mma_formats.h"
+#include "ops/mma_layout.h"
+
+namespace strata {
+
+extern const KernelImage kernel_image_matmul_mma, kernel_image_matmul_mma_iq;
+
+namespace {
+constexpr int64_t kFewRows = 48;  // at most, for the kernel of few rows
+}
+
+std::string matmul_mma_refusal(const MatmulArgs& args) { return mma_refusal(args.weight, 7); }
+
+void matmul_device_mma(Queue& queue, const MatmulArgs& args) {
+  constexpr int64_t kFloat = sizeof(float), kThreads = 256;
+  const MmaFormat& format = *mma_format(args.weight.dtype);
+  const int64_t rows = args.x.extent(0), in = args.x.extent(1), out = args.weight.extent(0), groups = in / 32;
+  if (rows == 0 || out == 0) return;
+  const int64_t limit = queue.accelerator()->info().shared_bytes;
+  const int64_t few_waves = mma_few_waves(format, in, limit);
+  const bool few = rows <= kFewRows && few_waves > 0;
+  const int64_t tile = few ? 8 : 8 * kManyColumns, tiles = (rows + tile - 1) / tile, padded = tiles * tile;
+
+  const int64_t part_bytes = groups * 3 * padded * 32 * 2;
+  auto* scratch = static_cast<char*>(queue.scratch(static_cast<uint64_t>(part_bytes + groups * padded * kFloat)));
+  auto* parts = reinterpret_cast<uint32_t*>(scratch);
+  auto* sums = reinterpret_cast<float*>(scratch + part_bytes);
+  const MatmulSplit split{args.x.f32(), parts, sums, rows, padded, groups, args.x.stride(0) / kFloat};
+  queue.launch("matmul", kernel_image_matmul_mma, "matmul_split",
+               {{(groups * padded * 4 + kThreads - 1) / kThreads}, {kThreads}}, split);
+  const MatmulMma kernel{parts,
+                         sums,
+                         padded,
+                         args.weight.as<const char>(),
+                         args.bias.empty() ? nullptr : args.bias.f32(),
+                         args.y.f32(),
+                         rows,
+                         in,
+                         out,
+                         args.y.stride(0) / kFloat,
+                         args.weight.stride(0),
+                         tiles,
+                         args.scale};
+  const int64_t waves = few ? few_waves : mma_many_waves(format, out, limit);
+  const int64_t columns = few ? 16 : waves * 16 * kManyTiles;  // of a block
+  const int64_t shared = few ? mma_few_shared(format, in, waves) : mma_many_shared(format, waves);
+  const std::string name = (few ? "matmul_few_" : "matmul_many_") + std::string(format.suffix);
+  queue.launch("matmul", format.in_first ? kernel_image_matmul_mma : kernel_image_matmul_mma_iq, name.c_str(),
+               {{(out + columns - 1) / columns * tiles}, {waves * 32}, static_cast<uint32_t>(shared)}, kernel);
+}
+
+}  // namespace strata

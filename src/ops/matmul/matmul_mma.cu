@@ -1,0 +1,28 @@
+// The formats of most files through matrix units.
+#include "ops/matmul/tile_kernel.h"
+
+using namespace strata;
+using namespace strata::gpu;
+
+extern "C" __global__ void matmul_split(const MatmulSplit a) {
+  const int64_t i = block_x() * threads() + thread(), row = i / 4 % a.padded, group = i / 4 / a.padded;
+  if (group >= a.groups) return;  // padded rows come by eight: whole waves
+  split_rows(row < a.rows ? a.x + row * a.x_row : nullptr, group, row, static_cast<int>(i % 4),
+             {a.parts, a.sums, a.padded});
+}
+
+// One line each: the build looks for them.
+// clang-format off
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_few_q8_0(const MatmulMma a) { matmul_few<Format<kQ8_0>>(a); }
+extern "C" __global__ void __launch_bounds__(256) matmul_many_q8_0(const MatmulMma a) { matmul_many<Format<kQ8_0>>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_few_q4_0(const MatmulMma a) { matmul_few<Format<kQ4_0>>(a); }
+extern "C" __global__ void __launch_bounds__(256) matmul_many_q4_0(const MatmulMma a) { matmul_many<Format<kQ4_0>>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_few_q4_k(const MatmulMma a) { matmul_few<Format<kQ4_K>>(a); }
+extern "C" __global__ void __launch_bounds__(256) matmul_many_q4_k(const MatmulMma a) { matmul_many<Format<kQ4_K>>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_few_q5_k(const MatmulMma a) { matmul_few<Format<kQ5_K>>(a); }
+extern "C" __global__ void __launch_bounds__(256) matmul_many_q5_k(const MatmulMma a) { matmul_many<Format<kQ5_K>>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_few_q6_k(const MatmulMma a) { matmul_few<Format<kQ6_K>>(a); }
+extern "C" __global__ void __launch_bounds__(256) matmul_many_q6_k(const MatmulMma a) { matmul_many<Format<kQ6_K>>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_few_bf16(const MatmulMma a) { matmul_few<Format<kBf16>>(a); }
+extern "C" __global__ void __launch_bounds__(256) matmul_many_bf16(const MatmulMma a) { matmul_many<Format<kBf16>>(a); }
+// clang-format on

@@ -1,0 +1,37 @@
+// The kernels of matmul_mma*.cu, for one format each.
+#pragma once
+
+#include "ops/matmul/device_kernel.h"
+#include "ops/mma_tile.h"
+
+namespace strata::gpu {
+
+template <bool kMany, class F>
+__device__ inline void matmul_tile(const MatmulMma& a) {
+  constexpr int kTile = kMany ? 8 * kManyColumns : 8;
+  const auto first = static_cast<int>(block_x() % a.tiles * kTile);
+  const auto left = static_cast<int>(a.rows) - first;
+  const int count = left < kTile ? left : kTile;
+  const SplitRows x{a.parts, a.sums, a.padded};
+  auto row_of = [&](int i) { return first + i; };
+  auto put = [&](int row, int64_t column, float sum) {
+    const float product = mul_f32(sum, a.scale);
+    a.y[(first + row) * a.y_row + column] = a.bias != nullptr ? add_f32(product, a.bias[column]) : product;
+  };
+  if constexpr (kMany) {
+    const int64_t at = (block_x() / a.tiles * (threads() / kWave) + wave_index()) * 16 * kManyTiles;
+    if (at < a.out) many_rows<F>(a.weight, a.weight_row, a.in, a.out, at, x, count, row_of, put);
+  } else {
+    few_rows<F>(a.weight, a.weight_row, a.in, a.out, block_x() / a.tiles * 16, x, count, row_of, put);
+  }
+}
+template <class F>
+__device__ inline void matmul_few(const MatmulMma& a) {
+  matmul_tile<false, F>(a);
+}
+template <class F>
+__device__ inline void matmul_many(const MatmulMma& a) {
+  matmul_tile<true, F>(a);
+}
+
+}  // namespace strata::gpu
