@@ -50,8 +50,8 @@ TEST(Plan, StatesAreWhatASequenceTakes) {
   EXPECT_GE(planned.kv, taken.kv);  // the MTP block's cells are planned, and were not written here
 }
 
-// After a run with drafts, in every part: the MTP block's cells and the rows that wait for a decision are there. At this
-// length the block's one cell less takes as many pages.
+// After a run with drafts: the rows that wait for a decision take memory then. How many cells the MTP block has depends
+// on when drafts paid, up to the planned ones.
 TEST(Plan, StatesAreWhatARunWithDraftsTakes) {
   Log log(LogLevel::Error);
   for (const bool anchored : {false, true}) {
@@ -59,7 +59,7 @@ TEST(Plan, StatesAreWhatARunWithDraftsTakes) {
     wanted.caches.anchored = anchored;
     Engine engine(wanted, log);
     GenerateRequest request;
-    for (int32_t i = 0; i < 110; ++i) request.prompt.push_back(20 + i * 37 % 900);
+    for (int32_t i = 0; i < 100; ++i) request.prompt.push_back(20 + i * 37 % 900);
     request.max_tokens = 30;
     request.ignore_end = true;
     request.draft = DraftKind::Mtp;
@@ -76,11 +76,12 @@ TEST(Plan, StatesAreWhatARunWithDraftsTakes) {
     const StateBytes taken = slot->sequence().bytes();
     EXPECT_EQ(planned.delta, most) << anchored;
     EXPECT_EQ(planned.delta, taken.delta) << anchored;
-    EXPECT_EQ(planned.kv, taken.kv) << anchored;
-    EXPECT_EQ(planned.index, taken.index) << anchored;
-    EXPECT_EQ(planned.total(), taken.total()) << anchored;
+    EXPECT_EQ(planned.convolution, taken.convolution) << anchored;
+    EXPECT_EQ(planned.ngram, taken.ngram) << anchored;
+    EXPECT_GE(planned.kv, taken.kv) << anchored;
+    EXPECT_GE(planned.index, taken.index) << anchored;
     EXPECT_EQ(plan_memory(engine.model().spec(), engine.model().file(), {length, 1, 512, wanted.caches}).states.total(),
-              taken.total());
+              planned.total());
   }
 }
 
