@@ -33,7 +33,7 @@ SynthShape tiny_shape() {
   shape.value_heads = 2;
   shape.key_heads = 1;
   shape.index_dim = 32;
-  shape.context = 1 << 20;
+  shape.context = 1 << 18;
   shape.mtp = 1;
   return shape;
 }
@@ -84,16 +84,20 @@ PagedRows poisoned(const PagedRows& rows, PagePool& pool, int64_t width, const s
   return copy;
 }
 
-// Calls that cross position 2^20. Selected cells are the budget and the tail, from all over the context; with NaN in
-// all the others every bit of logits, taps and drafts is the same: nothing else was read.
+// Calls that cross position 2^20, which YaRN reaches from 2^18. Selected cells are the budget and the tail, from all
+// over the context; with NaN in all the others every bit of logits, taps and drafts is the same: nothing else was read.
 TEST(Depth, AMillionPositionsReadTheSelectedCellsAlone) {
   const TempFolder folder;
   const SynthShape shape = tiny_shape();
   Selected selected;
   ForwardOptions options;
   options.observe = [&](const char* name, int, const Tensor& value) { selected.observe(name, value); };
-  ModelRun model(write_model(folder, shape), 2, options);
+  RopeOverride yarn;
+  yarn.scaling = "yarn";
+  yarn.factor = 4;
+  ModelRun model(write_model(folder, shape), 2, options, yarn);
   const ModelSpec& spec = model.spec();
+  ASSERT_EQ(spec.context, 1 << 20);
   constexpr int64_t kDepth = (1 << 20) - 3, kRows = 6, kQsa = 3;
   const std::vector<int32_t> tokens = token_trace(spec.vocabulary, kRows + 1, 5);
   const std::span<const int32_t> run(tokens.data(), kRows), next(tokens.data() + 1, kRows);
