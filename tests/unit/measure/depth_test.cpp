@@ -162,10 +162,10 @@ TEST(Depth, AContextBeyondThePositionsThatF32HoldsIsRefused) {
 // Decodes token by token and counts.
 class Decoder {
  public:
-  Decoder(const std::string& path, int64_t depth)
+  Decoder(const std::string& path, int64_t depth, int threads)
       : log_(LogLevel::Error),
         model_(Model::load(path)),
-        queue_(2, log_),
+        queue_(threads, log_),
         forward_(model_, queue_, options()),
         sequence_(model_.spec(), depth + 4096, {}, pool_),
         tokens_(token_trace(model_.spec().vocabulary, 4096, 9)),
@@ -240,7 +240,7 @@ TEST(Depth, AStepDoesTheSameWorkAtAnyDepth) {
   const TempFolder folder;
   const SynthShape shape = tiny_shape();
   const std::string path = write_model(folder, shape);
-  Decoder near(path, kNear), far(path, kFar);
+  Decoder near(path, kNear, 2), far(path, kFar, 2);
   const uint64_t near_before = near.pool().used(), far_before = far.pool().used();
   EXPECT_EQ(near.counted(64), far.counted(64));
   EXPECT_EQ(near.selected(), far.selected());
@@ -259,7 +259,7 @@ TEST(Depth, AStepTakesTheSameTimeButForTheScores) {
                                                        {"qwen4exp-mini", *named_synth_shape("qwen4exp-mini")}};
   for (const auto& [name, shape] : shapes) {
     const std::string path = write_model(folder, shape);
-    Decoder near(path, kNear), far(path, kFar);
+    Decoder near(path, kNear, 1), far(path, kFar, 1);  // nobody waits for a thread that has no processor
     for (int i = 0; i < 20; ++i) near.step(), far.step();
     std::vector<double> values[2][4];
     for (int i = 0; i < 300; ++i)
