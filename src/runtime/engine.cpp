@@ -36,9 +36,9 @@ Engine::Engine(const EngineOptions& options, Log& log)
   queue_.strict_arms = options.strict_arms;
   queue_.profiler = options.profiler;
   for (const auto& [op, arm] : options.arms) queue_.request_arm(op, arm);
-  if (const std::string scaling = describe_rope(model_.spec()); !scaling.empty()) log.info("RoPE: " + scaling);
   load_tokenizer();
   loading_.reset();
+  if (const std::string scaling = describe_rope(model_.spec()); !scaling.empty()) log.info("RoPE: " + scaling);
 }
 
 void Engine::load_tokenizer() {
