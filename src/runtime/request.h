@@ -45,6 +45,7 @@ struct GenerateRequest {
   int64_t repeat_limit = 0;              // equal tokens in a row that end the output; 0: no limit
   DraftKind draft = DraftKind::None;     // changes speed alone
   int draft_max = kMaxDrafts;            // tokens of a draft at most
+  int draft_min = 0;                     // and at least where there is room for them, whatever they are worth
   // Instead of `draft`: proposes at most `limit` tokens that may follow the text; further ones are not run.
   // Error{Argument} for one outside the vocabulary.
   std::function<std::vector<int32_t>(std::span<const int32_t> text, int limit)> drafter;

@@ -100,7 +100,8 @@ int Slot::draft_room() const {
 void Slot::draft() {
   drafts_.clear();
   if (!drafts()) return;
-  const int wanted = std::min(request_.drafter ? request_.draft_max : length_.next(), draft_room());
+  const int worth = request_.drafter ? request_.draft_max : std::max(length_.next(), request_.draft_min);
+  const int wanted = std::min(worth, draft_room());
   if (wanted < 1) return;
   const ProfileSpan span(context_.forward.queue().profiler, Stage::Draft, wanted);
   if (request_.drafter)
