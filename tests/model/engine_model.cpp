@@ -11,13 +11,14 @@ uint64_t hash_of(std::span<const float> logits) { return hash64(logits.data(), l
 
 }  // namespace
 
-EngineModel::EngineModel(const std::string& name) : small_(name != "mini"), path_(bits_model_path(name, folder_)) {}
+EngineModel::EngineModel(const std::string& name, int64_t prompt)
+    : small_(name != "mini"), prompt_(prompt), path_(bits_model_path(name, folder_)) {}
 
 EngineOptions EngineModel::options() const {
   EngineOptions options;
   options.model = path_;
   options.threads = 1;
-  options.micro_batch = 1;
+  options.micro_batch = prompt_;
   return options;
 }
 

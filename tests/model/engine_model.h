@@ -24,7 +24,8 @@ struct PlainText {
 
 class EngineModel {
  public:
-  explicit EngineModel(const std::string& name);  // of bits_models()
+  // name: of bits_models(). prompt: tokens that a plain run reads at a time.
+  explicit EngineModel(const std::string& name, int64_t prompt = 1);
 
   bool small() const { return small_; }
   const ModelSpec& spec() { return plain_engine(false).model().spec(); }
@@ -41,6 +42,7 @@ class EngineModel {
   Engine& plain_engine(bool anchored);
 
   bool small_;
+  int64_t prompt_;
   TempFolder folder_;
   std::string path_;
   Log log_{LogLevel::Error};

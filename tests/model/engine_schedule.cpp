@@ -131,7 +131,7 @@ class Schedule {
     Request& one = requests_.emplace_back();
     one.number = added();
     GenerateRequest& request = one.request;
-    const int64_t kind = random_.below(10);
+    const int64_t kind = damages(EngineDamage::WrongSession) ? 2 : random_.below(10);
     std::string what;
     bool fresh = true;  // a plain run has to be made
     if (kind < 2 && one.number > 1) {
@@ -301,10 +301,8 @@ class Schedule {
     counts.cached += result.cached_tokens > 0;
     counts.sampled += one.request.sampler.temperature > 0;
     counts.full += whole && one.request.max_tokens < 0 && result.reason == FinishReason::Length;
-    for (const DraftLength::Position& position : result.drafts) {
-      if (one.request.draft == DraftKind::Lookup) counts.lookup += position.accepted;
-      if (one.request.draft == DraftKind::Mtp) counts.mtp += position.accepted;
-    }
+    if (one.request.draft == DraftKind::Lookup) counts.lookup += result.drafts[0].tried;
+    if (one.request.draft == DraftKind::Mtp) counts.mtp += result.drafts[0].tried;
   }
 
   void failed(Request& one, const Error& error) {

@@ -42,7 +42,7 @@ struct EngineScheduleResult {
     int64_t resumed = 0, loaded = 0, restarts = 0;
     int64_t sampled = 0, full = 0;               // finished with a temperature; by a full context
     std::array<int64_t, kMaxDrafts + 1> held{};  // forced drafts with so many right tokens
-    int64_t lookup = 0, mtp = 0;                 // drafts that held
+    int64_t lookup = 0, mtp = 0;                 // windows with their drafts
     void add(const Counts& other);
   } counts;
 };

@@ -13,7 +13,7 @@ namespace strata::test {
 namespace {
 
 // A token of the default model takes milliseconds: it gets few schedules of few requests.
-constexpr uint64_t kMiniSchedules = 6, kTinySchedules = 120, kAllMini = 100, kAllTiny = 5000;
+constexpr uint64_t kMiniSchedules = 10, kTinySchedules = 120, kAllMini = 100, kAllTiny = 5000;
 
 EngineScheduleOptions options_for(const EngineModel& model, EngineDamage damage = EngineDamage::None) {
   EngineScheduleOptions options;
@@ -44,7 +44,7 @@ TEST_P(EngineSchedules, EveryRequestGetsTheBitsOfAPlainRun) {
       "%s: %lld rows of logits; %lld requests finished (%lld sampled, %lld of a full context, %lld with a kept "
       "prompt), "
       "%lld cancelled, %lld interrupted, %lld without memory; %lld steps in company; sessions: %lld went on, %lld "
-      "loaded, %lld restarts; windows by forced drafts that hold:%s; lookup held %lld, MTP %lld\n",
+      "loaded, %lld restarts; windows by forced drafts that hold:%s; windows of lookup %lld, of MTP %lld\n",
       GetParam().c_str(), static_cast<long long>(sum.logits), static_cast<long long>(sum.finished),
       static_cast<long long>(sum.sampled), static_cast<long long>(sum.full), static_cast<long long>(sum.cached),
       static_cast<long long>(sum.cancelled), static_cast<long long>(sum.interrupted),
@@ -59,6 +59,7 @@ TEST_P(EngineSchedules, EveryRequestGetsTheBitsOfAPlainRun) {
        {sum.full, sum.cancelled, sum.interrupted, sum.out_of_memory, sum.loaded, sum.restarts, sum.lookup})
     EXPECT_GT(happened, 0);
   for (const int64_t windows : sum.held) EXPECT_GT(windows, 0);
+  EXPECT_EQ(sum.mtp > 0, model.has_mtp());
 }
 
 // The checker can fail: each damage, as soon as a schedule has an occasion for it, is found.
