@@ -151,12 +151,12 @@ TEST_P(Matrix, PreparedCallsTakeNoMemory) {
   for (const int64_t step : {1, 56, 7, 1, 8, 64, 2}) {
     const int64_t first = sequence.length();
     const Sequence copy = sequence;
-    sequence.prepare(step, 1);
+    const int64_t certain = step > 8 ? step : 1;
+    sequence.prepare(step, certain);
     uint64_t used = pool.used();
     const Tensor tap = make_f32(taps.data(), {step, model.width()});
     const Tokens some = part(tokens, first, first + step);
-    const std::vector<Segment> pass{{&sequence, some, {}, tap, step > 8 ? -1 : 1}};
-    if (step > 8) sequence.prepare(step, step), used = pool.used();
+    const std::vector<Segment> pass{{&sequence, some, {}, tap, certain}};
     model.forward(1).run(pass);
     EXPECT_EQ(pool.used(), used) << step << " rows behind " << first;
     if (model.spec().mtp_layers == 0) continue;
