@@ -205,8 +205,8 @@ class Schedule {
     }
     Text& text = *idle[pick(idle.size())];
     if (text.held.tokens.size() > kLongestPrompt) text.held = {}, text.sampled = 0;
-    if (damages(EngineDamage::WrongSession) && text.held.tokens.size() > 8) {
-      int32_t& token = text.held.tokens[text.held.tokens.size() / 2];
+    if (damages(EngineDamage::WrongSession) && text.held.sequence && text.held.sequence->length() > 8) {
+      int32_t& token = text.held.tokens[static_cast<size_t>(text.held.sequence->length() / 2)];
       token = (token + 1) % static_cast<int32_t>(model_.spec().vocabulary);
       harmed("a token of session " + std::to_string(text.number));
     }
@@ -251,8 +251,9 @@ class Schedule {
     request.stop.clear();
     if (chance(5)) request.stop = {any<const char*>({"e", "th", "\n", "1"})};
     request.grammar.reset();
-    if (chance(8))
-      request.grammar = text::Grammar::from_gbnf(any<const char*>({"root ::= [a-z ]+", "root ::= [a-z]{3} [0-9]{2}"}));
+    if (chance(5))  // two letters repeat themselves, so that lookup has drafts
+      request.grammar = text::Grammar::from_gbnf(
+          any<const char*>({"root ::= [ab]+", "root ::= [ab]+", "root ::= [a-z ]+", "root ::= [a-z]{3} [0-9]{2}"}));
     request.shared_prefix = chance(3) ? kEdges[pick(5)] : 0;
   }
 
@@ -270,7 +271,7 @@ class Schedule {
   void force_drafts(Request& one) {
     if (one.request.draft != DraftKind::Auto) return;
     const auto accepted = [this, random = Random(random_.next())](int limit) mutable {
-      const auto right = random.below(limit + 1);
+      const int64_t right = random.below(3) == 0 ? limit : random.below(limit + 1);
       ++result_.counts.held[static_cast<size_t>(right)];
       return static_cast<int>(right);
     };

@@ -25,7 +25,7 @@ const char* to_string(EngineDamage damage);
 
 struct EngineScheduleOptions {
   int requests = 9;
-  int64_t longest = 14;  // output
+  int64_t longest = 18;  // output
   EngineDamage damage = EngineDamage::None;
 };
 

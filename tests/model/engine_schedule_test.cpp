@@ -13,7 +13,7 @@ namespace strata::test {
 namespace {
 
 // A token of the default model takes milliseconds: it gets few schedules of few requests.
-constexpr uint64_t kMiniSchedules = 10, kTinySchedules = 120, kAllMini = 100, kAllTiny = 5000;
+constexpr uint64_t kMiniSchedules = 10, kTinySchedules = 120, kAllMini = 60, kAllTiny = 2000;
 
 EngineScheduleOptions options_for(const EngineModel& model, EngineDamage damage = EngineDamage::None) {
   EngineScheduleOptions options;
