@@ -39,10 +39,10 @@ int64_t Scheduler::add(GenerateRequest request, ScheduledCallbacks callbacks, He
 }
 
 void Scheduler::cancel(int64_t id) {
-  if (stepping_)
-    cancelled_.push_back(id);
-  else
-    forget(id);
+  if (!stepping_) return forget(id);
+  cancelled_.push_back(id);
+  for (Active& one : active_)
+    if (one.id == id) one.in_pass = false, one.callbacks = {}, one.held = nullptr;
 }
 
 void Scheduler::forget(int64_t id) {
@@ -109,10 +109,8 @@ void Scheduler::admit() {
 // In turns: the first one behind the last that read.
 size_t Scheduler::prompt_turn() const {
   size_t first = active_.size();
-  for (size_t i = active_.size(); i-- > 0;) {
-    if (!active_[i].slot->in_prompt()) continue;
-    first = i;
-  }
+  for (size_t i = active_.size(); i-- > 0;)
+    if (active_[i].slot->in_prompt()) first = i;
   for (size_t i = first; i < active_.size(); ++i)
     if (active_[i].slot->in_prompt() && active_[i].id > last_prompt_) return i;
   return first;
@@ -231,21 +229,20 @@ void Scheduler::fail(size_t index, const std::exception_ptr& thrown) {
 void Scheduler::report_failure(Active& one, const std::exception_ptr& thrown) {
   one.slot.reset();
   ++counts_.failed;
-  const auto report = [&one](const Error& error) {
+  const auto report = [&](const Error& error) {
+    counts_.broken_logits += dynamic_cast<const LogitsError*>(&error) != nullptr;
     if (one.callbacks.failed) one.callbacks.failed(one.id, error);
   };
-  constexpr const char* kWhere = "a callback of the request";
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
-    counts_.broken_logits += dynamic_cast<const LogitsError*>(&error) != nullptr;
     report(error);
   } catch (const std::bad_alloc&) {
     report(Error(ErrorKind::Memory, "the system has no memory left: end other programs, or ask for a shorter context"));
   } catch (const std::exception& error) {
-    report(Error(ErrorKind::Argument, error.what(), kWhere));
+    report(Error(ErrorKind::Argument, error.what(), "a callback of the request"));
   } catch (...) {
-    report(Error(ErrorKind::Argument, "an exception of no known type", kWhere));
+    report(Error(ErrorKind::Argument, "an exception of unknown type", "a callback of the request"));
   }
 }
 

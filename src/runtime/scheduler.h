@@ -33,7 +33,8 @@ class Scheduler {
   // Error{Argument} when the request cannot be run at all. Callbacks may call this too. `held`: as in
   // Engine::generate(); it lives until the request is over.
   int64_t add(GenerateRequest request, ScheduledCallbacks callbacks, HeldSequence* held = nullptr);
-  // Forgets a request: no callback is called any more and its memory is free, from a callback when the step ends.
+  // Forgets a request: no callback is called any more, `held` stays as it is, and the memory is free, from a callback
+  // when the step ends. A request that cancels itself may be called until then.
   void cancel(int64_t id);
   // One forward pass. An error fails the request that it belongs to; a lack of memory that kept sequences cannot cover
   // fails the newest one. False: there was nothing to do.

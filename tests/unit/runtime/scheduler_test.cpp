@@ -180,6 +180,36 @@ TEST_F(SchedulerTest, CallbacksMayCancelAndAdd) {
   EXPECT_EQ(engine().pool().used(), before);
 }
 
+// Also when it would have ended in the same step.
+TEST_F(SchedulerTest, NothingIsHeardOfACancelledRequest) {
+  const uint64_t before = engine().pool().used();
+  for (const bool at_the_end : {false, true}) {
+    Scheduler scheduler(engine());
+    Outcome outcome;
+    HeldSequence held;
+    int64_t victim = 0;
+    bool cancelled = false;
+    const auto cancel = [&] {
+      scheduler.cancel(victim);
+      cancelled = true;
+    };
+    ScheduledCallbacks first = outcome.callbacks(), second = outcome.callbacks();
+    first.logits = [&](std::span<const float>) {
+      if (!at_the_end) cancel();
+    };
+    first.finished = [&](int64_t, const GenerateResult&) { cancel(); };
+    second.logits = [&](std::span<const float>) { EXPECT_FALSE(cancelled); };
+    scheduler.add(request(1, 2, 1), first);
+    victim = scheduler.add(request(1, 1, 2), second, &held);
+    while (scheduler.step()) {
+    }
+    EXPECT_TRUE(cancelled);
+    EXPECT_TRUE(outcome.results.empty() && outcome.errors.empty());
+    EXPECT_FALSE(held.sequence);
+  }
+  EXPECT_EQ(engine().pool().used(), before);
+}
+
 TEST_F(SchedulerTest, BrokenLogitsFailOneRequestAndAreCounted) {
   int64_t poisoned = -1;  // row of the final hidden states
   EngineOptions broken = options();
