@@ -16,7 +16,8 @@ constexpr size_t kMostLines = 20;  // of a list; the record has all
 
 std::string side_text(const NamedValues& values) {
   std::string text;
-  for (const auto& [name, value] : values) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
+  for (const auto& [name, value] : values)
+    if (!value.empty()) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
   return text.empty() ? "the settings as they are" : text;
 }
 
