@@ -83,6 +83,7 @@ NamedValues values_of(const Settings& settings) {
 std::vector<std::string_view> ab_setting_names() {
   std::vector<std::string_view> names = engine_setting_names();
   std::erase(names, "arm");
+  std::erase(names, "ctx_size");  // a trial takes what its lengths need
   names.insert(names.end(), {"draft", "draft_max"});
   return names;
 }
