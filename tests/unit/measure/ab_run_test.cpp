@@ -13,8 +13,9 @@ AbPlan short_plan() {
   plan.model = STRATA_SOURCE_DIR "/models/strata-mini-q8_0.gguf";
   plan.overrides = {NamedValues{{"threads", "1"}}, NamedValues{{"threads", "2"}}};
   plan.lengths = {8, 20};
-  plan.pairs = 3;
-  plan.slots = 2;
+  plan.pairs = 2;
+  plan.slots = 1;
+  plan.confidence = 0.5;  // two ratios are enough
   plan.generate = 3;
   plan.retries = 1;
   plan.seed = 1;
@@ -53,7 +54,7 @@ TEST(AbRun, MeasuresThePlanInItsOrderAndComparesOutputs) {
   const AbPlan plan = short_plan();
   size_t told = 0;
   const Ran ran = run(plan, sides_of(plan), {.cell = [&](const AbCell&) { ++told; }, .progress = {}});
-  EXPECT_EQ(ran.trial.cells.size(), 2u * 3 * 2 * 2 * 2);  // lengths, pairs, slots, sides, metrics
+  EXPECT_EQ(ran.trial.cells.size(), 2u * 2 * 2 * 2);  // lengths, pairs, sides, metrics
   EXPECT_EQ(told, ran.trial.cells.size());
   EXPECT_EQ(ran.judgement.verdict, AbVerdict::Promote)
       << (ran.judgement.reasons.empty() ? "" : ran.judgement.reasons[0]);
@@ -84,7 +85,7 @@ TEST(AbRun, DraftsChangeNoOutput) {
 TEST(AbRun, OtherResultsAreFoundAndMeasured) {
   AbPlan plan = short_plan();
   plan.overrides = {NamedValues{{"cache_type_v", "f16"}}, NamedValues{{"cache_type_v", "q8_0"}}};
-  plan.pairs = plan.slots = 1;
+  plan.pairs = 1;
   auto sides = sides_of(plan);
   sides[1].engine.caches.values = DType::Q8_0;
   const Ran ran = run(plan, sides);
@@ -98,7 +99,7 @@ TEST(AbRun, AFailedAttemptIsRepeatedWithBothSidesAndDeclared) {
   int calls = 0;
   const Ran ran =
       run(plan, sides_of(plan), {.cell = {}, .progress = [&](int64_t done, int64_t, const std::string& what) {
-                                   // Once, in the output of side B in the third pair of runs.
+                                   // Once, in the output of side B in the second pair.
                                    if (done == 4 && what == "B, output" && ++calls == 1)
                                      throw Error(ErrorKind::Memory, "no memory");
                                  }});
@@ -123,7 +124,7 @@ TEST(AbRun, AttemptsThatKeepFailingEndTheTrial) {
                                  }});
   EXPECT_EQ(ran.judgement.verdict, AbVerdict::Incomplete);
   EXPECT_EQ(ran.judgement.failed_attempts, 2);
-  EXPECT_NE(ran.trial.stopped.find("all 2 attempts failed at 20: no memory"), std::string::npos) << ran.trial.stopped;
+  EXPECT_NE(ran.trial.stopped.find("all 2 attempts failed at 8: no memory"), std::string::npos) << ran.trial.stopped;
 }
 
 TEST(AbRun, AnInterruptionKeepsWhatWasMeasured) {
@@ -141,7 +142,7 @@ TEST(AbRun, AnInterruptionKeepsWhatWasMeasured) {
 
 TEST(AbRun, AnArmThatCannotRunVoidsTheTrial) {
   AbPlan plan = short_plan();
-  plan.pairs = plan.slots = 1;
+  plan.pairs = 1;
   auto sides = sides_of(plan);
   sides[1].engine.arms = {{"matmul", "no-such-arm"}};
   const Ran ran = run(plan, sides);
