@@ -12,7 +12,7 @@ constexpr std::array kEvidence{
     SettingSpec{.name = "op",
                 .type = SettingType::Text,
                 .group = "Evidence",
-                .help = "operator; not set: all",
+                .help = "operator; all: every one",
                 .persistent = false},
     SettingSpec{.name = "only_arm",
                 .flags = "--arm,--only-arm",
@@ -32,7 +32,8 @@ constexpr std::array kEvidence{
 std::span<const SettingSpec> evidence_settings() { return kEvidence; }
 
 std::vector<Chosen> chosen_arms(const Settings& settings) {
-  const std::string &op = settings.get_text("op"), &arm = settings.get_text("only_arm");
+  const std::string& arm = settings.get_text("only_arm");
+  const std::string op = settings.get_text("op") == "all" ? std::string() : settings.get_text("op");
   std::vector<Chosen> chosen;
   std::vector<std::string> operators, arms;
   for (const OperatorEvidence& evidence : operator_evidence()) {
