@@ -1,17 +1,13 @@
 // strata bench -m: a whole model, with the flags, names and outputs of llama-bench.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cmath>
 #include <ctime>
-#include <filesystem>
 #include <thread>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
-#include "base/settings_text.h"
+#include "cli/bench_plan.h"
 #include "cli/bench_settings.h"
 #include "cli/commands.h"
 #include "cli/model_settings.h"
@@ -28,152 +24,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kMostTests = 10000;
-constexpr int64_t kSweepContext = 8192;  // of a sweep, unless -c or -d say otherwise
-constexpr double kColdShare = 0.02;      // of a file's pages that may be in memory at a cold start
+constexpr double kColdShare = 0.02;  // of a file's pages that may be in memory at a cold start
 constexpr size_t kMostText = size_t{1} << 28;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-// One load of a model and the tests to run on it.
-struct Group {
-  std::string model, cpu_mask{};
-  int64_t threads = 0;
-  BenchModel description;
-  std::vector<ModelTest> tests{};
-};
-
-// A path may have commas itself: it is taken whole where such a file exists.
-std::vector<std::string> model_paths(const Settings& settings) {
-  std::vector<std::string> paths;
-  for (const std::string& text : settings.get_texts("bench.model")) {
-    std::error_code ignored;
-    if (std::filesystem::exists(text, ignored))
-      paths.push_back(text);
-    else
-      for (std::string& path : split_text(text, ',')) paths.push_back(std::move(path));
-  }
-  if (paths.empty()) paths.push_back(model_path(settings));
-  return paths;
-}
-
-// The values of a list of this command, or, when it is not given, of the setting that other commands have.
-std::vector<int64_t> numbers(const Settings& settings, const char* own, const char* shared) {
-  if (settings.origin(own) == SettingOrigin::Default && settings.origin(shared) != SettingOrigin::Default)
-    return {settings.get_int(shared)};
-  return settings.get_ints(own);
-}
-
-std::vector<DType> cache_types(const Settings& settings, const char* own, const char* shared) {
-  std::vector<std::string> names = settings.get_choices(own);
-  if (settings.origin(own) == SettingOrigin::Default && settings.origin(shared) != SettingOrigin::Default)
-    names = {settings.get_text(shared)};
-  std::vector<DType> types;
-  for (const std::string& name : names) types.push_back(dtype_from_name(name).value());
-  return types;
-}
-
-std::vector<double> real_list(const std::string& text, const char* flag) {
-  std::vector<double> values;
-  for (const std::string& part : split_text(text, ',')) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc{} || end != part.data() + part.size() || !(value >= 0 && value <= 1))
-      throw Error(ErrorKind::Usage, quoted_text(part) + " is no probability: 0 to 1, with commas between", flag);
-    values.push_back(value);
-  }
-  return values;
-}
-
-DraftTrialOptions draft_options(const Settings& settings) {
-  DraftTrialOptions options;
-  options.limit = static_cast<int>(settings.get_int("draft_max"));
-  options.synthetic.length = settings.get_real("bench.synth_len");
-  options.synthetic.rates = real_list(settings.get_text("bench.synth_rates"), "--spec-synth-rates");
-  if (options.synthetic.length > 0 && !options.synthetic.rates.empty())
-    throw Error(ErrorKind::Usage, "give either --spec-synth-len or --spec-synth-rates");
-  const double longest = options.limit + 1;
-  if (options.synthetic.length > 0 && (options.synthetic.length < 1 || options.synthetic.length > longest))
-    throw Error(ErrorKind::Usage, fmt::format("a window keeps 1 to {} tokens (draft-max + 1)", longest),
-                "--spec-synth-len");
-  if (options.synthetic.rates.size() > static_cast<size_t>(options.limit))
-    throw Error(ErrorKind::Usage, fmt::format("has more rates than drafts ({}, draft-max)", options.limit),
-                "--spec-synth-rates");
-  return options;
-}
-
-std::vector<std::pair<int64_t, int64_t>> prompt_output_pairs(const Settings& settings) {
-  std::vector<std::pair<int64_t, int64_t>> pairs;
-  for (const std::string& text : settings.get_texts("bench.pg")) {
-    const std::vector<std::string> parts = split_text(text, ',');
-    int64_t values[2] = {0, 0};
-    bool valid = parts.size() == 2;
-    for (size_t i = 0; valid && i < 2; ++i) {
-      const auto [end, error] = std::from_chars(parts[i].data(), parts[i].data() + parts[i].size(), values[i]);
-      valid =
-          error == std::errc{} && end == parts[i].data() + parts[i].size() && values[i] >= 0 && values[i] <= 16777216;
-    }
-    if (!valid) throw Error(ErrorKind::Usage, quoted_text(text) + " is no pair of lengths such as 512,128", "-pg");
-    pairs.emplace_back(values[0], values[1]);
-  }
-  return pairs;
-}
-
-DraftKind draft_kind(const std::string& name) {
-  for (const DraftKind kind : {DraftKind::None, DraftKind::Lookup, DraftKind::Mtp})
-    if (name == draft_name(kind)) return kind;
-  return DraftKind::Auto;
-}
-
-// Prompt and output lengths of the tests at one depth.
-std::vector<std::pair<int64_t, int64_t>> lengths(const Settings& settings) {
-  std::vector<std::pair<int64_t, int64_t>> list;
-  for (const int64_t prompt : settings.get_ints("bench.n_prompt"))
-    if (prompt > 0) list.emplace_back(prompt, 0);
-  for (const int64_t output : settings.get_ints("bench.n_gen"))
-    if (output > 0) list.emplace_back(0, output);
-  for (const auto& [prompt, output] : prompt_output_pairs(settings))
-    if (prompt + output > 0) list.emplace_back(prompt, output);
-  if (list.empty()) throw Error(ErrorKind::Usage, "no test is left: give -p, -n or -pg");
-  return list;
-}
-
-// Tests of one model, in the order in which they run: what a deeper test can build on comes before it.
-std::vector<ModelTest> make_tests(const Settings& settings) {
-  ModelTest test;
-  test.caches = cache_options(settings);
-  test.drafts = draft_options(settings);
-  const std::vector<std::string> drafts = settings.get_choices("bench.draft");
-  const bool chosen = std::any_of(drafts.begin(), drafts.end(), [](const std::string& name) { return name != "none"; });
-  if (test.drafts.synthetic.given() && !chosen)
-    throw Error(ErrorKind::Usage, "synthetic acceptance needs drafts: give --draft lookup or --draft mtp");
-  const auto cases = lengths(settings);
-  std::vector<ModelTest> tests;
-  const std::vector<int64_t> micro_batches = numbers(settings, "bench.ubatch", "ubatch_size");
-  const auto types_k = cache_types(settings, "bench.type_k", "cache_type_k"),
-             types_v = cache_types(settings, "bench.type_v", "cache_type_v");
-  for (const int64_t batch : settings.get_ints("bench.batch"))
-    for (const int64_t micro_batch : micro_batches)
-      for (const DType keys : types_k)
-        for (const DType values : types_v)
-          for (const std::string& draft : drafts)
-            for (const int64_t depth : settings.get_ints("bench.n_depth"))
-              for (const auto& [prompt, output] : cases) {
-                if (tests.size() == kMostTests)
-                  throw Error(ErrorKind::Usage, fmt::format("the lists make more than {} tests", kMostTests));
-                test.batch = batch;
-                test.micro_batch = micro_batch;
-                test.caches.keys = keys;
-                test.caches.values = values;
-                test.drafts.kind = output > 0 ? draft_kind(draft) : DraftKind::None;
-                test.chosen = output > 0 && chosen;
-                test.depth = depth;
-                test.prompt = prompt;
-                test.output = output;
-                if (output > 0 || draft == drafts.front()) tests.push_back(test);
-              }
-  return tests;
-}
 
 std::string now_text() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
@@ -199,8 +53,7 @@ class ModelBenchCommand {
 
   int run() {
     check_foreign_flags(context_);
-    check_forms();
-    make_groups();
+    groups_ = plan_model_bench(settings_);
     const std::string format = settings_.get_bool("json") ? "json" : settings_.get_text("bench.format");
     const std::vector<BenchRow> planned = planned_rows();
     total_ = planned.size();
@@ -209,7 +62,7 @@ class ModelBenchCommand {
     sweep_table_ = settings_.get_bool("bench.sweep") && format_named(format) == BenchFormat::Markdown;
     print(sweep_table_ ? std::string() : out_->head(), err_->head());
     try {
-      for (const Group& group : groups_)
+      for (const BenchGroup& group : groups_)
         if (!context_.interrupted) run_group(group);
     } catch (...) {
       end();
@@ -223,89 +76,6 @@ class ModelBenchCommand {
   }
 
  private:
-  void check_forms() const {
-    const bool sweep = settings_.get_bool("bench.sweep");
-    if (!settings_.get_text("bench.plot").empty() && !sweep)
-      throw Error(ErrorKind::Usage, "draws a sweep: give --sweep too", "--plot");
-    if (cold_ && sweep) throw Error(ErrorKind::Usage, "--cold and --sweep: a walk along a context is warm");
-    for (const int64_t depth : settings_.get_ints("bench.n_depth"))
-      if (cold_ && depth > 0) throw Error(ErrorKind::Usage, "--cold and -d: reading the depth warms the model");
-    for (const std::string& arm : settings_.get_texts("bench.arm"))
-      settings_.set("arm", arm, SettingOrigin::Flag, "--arm");
-  }
-
-  // Every test is checked before the first one runs.
-  void make_groups() {
-    std::vector<std::string> masks = settings_.get_texts("bench.cpu_mask");
-    if (masks.empty()) masks.emplace_back("0x0");
-    const std::vector<ModelTest> tests = make_tests(settings_);
-    const std::vector<int64_t> threads = numbers(settings_, "bench.threads", "threads");
-    for (const std::string& path : model_paths(settings_)) {
-      settings_.set("model", path, SettingOrigin::Flag, "-m");
-      const EngineOptions options = engine_options(settings_);
-      const Model model = Model::load(path, options.rope);
-      model.file().check_sizes();
-      Group group{.model = path, .description = describe_bench_model(model, path)};
-      for (ModelTest test : tests) {
-        test.drafts.kind = resolved_draft(test.drafts.kind, model.spec());
-        if (settings_.get_bool("bench.sweep")) test.depth = 0;
-        check_test(test, model, options.memory_floor);
-        group.tests.push_back(test);
-      }
-      if (settings_.get_bool("bench.sweep")) sweep_group(group, model);
-      for (const std::string& mask : masks)
-        for (const int64_t count : threads) {
-          group.cpu_mask = mask;
-          group.threads = count;
-          groups_.push_back(group);
-          if (groups_.size() * group.tests.size() > kMostTests)
-            throw Error(ErrorKind::Usage, fmt::format("the lists make more than {} tests", kMostTests));
-        }
-    }
-  }
-
-  // One test for each setting, with one prompt and one output length: depths are walked.
-  void sweep_group(Group& group, const Model& model) {
-    const std::vector<int64_t> prompts = settings_.get_ints("bench.n_prompt"),
-                               outputs = settings_.get_ints("bench.n_gen");
-    if (prompts.size() != 1 || outputs.size() != 1 || !settings_.get_texts("bench.pg").empty())
-      throw Error(ErrorKind::Usage, "a sweep takes one -p, one -n and no -pg");
-    std::vector<ModelTest> kept;
-    for (const ModelTest& test : group.tests)
-      if (test.output > 0 || outputs.front() == 0) {
-        kept.push_back(test);
-        kept.back().prompt = prompts.front();
-      }
-    const auto same = [](const ModelTest& a, const ModelTest& b) {
-      return a.batch == b.batch && a.micro_batch == b.micro_batch && a.caches.keys == b.caches.keys &&
-             a.caches.values == b.caches.values && a.drafts.kind == b.drafts.kind;
-    };
-    kept.erase(std::unique(kept.begin(), kept.end(), same), kept.end());  // depths were a list too
-    group.tests = kept;
-    const int64_t longest = std::max(prompts.front(), outputs.front());
-    depths_ = settings_.get_ints("bench.n_depth");
-    std::sort(depths_.begin(), depths_.end());
-    depths_.erase(std::unique(depths_.begin(), depths_.end()), depths_.end());
-    if (settings_.origin("bench.n_depth") == SettingOrigin::Default) {
-      int64_t end = settings_.get_int("ctx_size");
-      if (end == 0) end = std::min(kSweepContext, model.spec().context);
-      const int64_t step = prompts.front() > 0 ? prompts.front() : outputs.front();
-      depths_.clear();
-      for (int64_t depth = 0; depth + longest <= end; depth += step) {
-        if (depths_.size() == kMostTests)
-          throw Error(ErrorKind::Usage, fmt::format("more than {} points; ask for larger steps (-p)", kMostTests));
-        depths_.push_back(depth);
-      }
-      if (depths_.empty())
-        throw Error(ErrorKind::Usage, fmt::format("a context of {} has no room for {} tokens", end, longest), "-c");
-    }
-    for (ModelTest test : group.tests) {
-      test.depth = depths_.back();
-      (test.prompt > test.output ? test.output : test.prompt) = 0;  // they are run one after the other's end
-      check_test(test, model, static_cast<uint64_t>(settings_.get_int("mem_floor")) << 20);
-    }
-  }
-
   BenchMachine machine() const {
     const DeviceInfo cpu = list_devices().front();
     return {build_commit(), build_number(), version_text(), cpu.description, cpu.cores};
@@ -315,7 +85,7 @@ class ModelBenchCommand {
 
   std::vector<BenchRow> planned_rows() const {
     std::vector<BenchRow> rows;
-    for (const Group& group : groups_)
+    for (const BenchGroup& group : groups_)
       for (const ModelTest& test : group.tests) {
         BenchRow row{.model = group.description, .test = test};
         row.cpu_mask = group.cpu_mask;
@@ -330,7 +100,7 @@ class ModelBenchCommand {
     double seconds = 0, cached = 0;  // share of the file in memory before
   };
 
-  Loaded load(const Group& group, bool drop) {
+  Loaded load(const BenchGroup& group, bool drop) {
     settings_.set("model", group.model, SettingOrigin::Flag, "-m");
     settings_.set("threads", std::to_string(group.threads), SettingOrigin::Flag, "-t");
     if (drop) drop_cached_pages(group.model);
@@ -377,7 +147,7 @@ class ModelBenchCommand {
     while (Clock::now() < until && !context_.interrupted) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 
-  void run_group(const Group& group) {
+  void run_group(const BenchGroup& group) {
     const CpuMask mask(group.cpu_mask);
     std::optional<Loaded> loaded;
     std::optional<ModelBench> bench;
@@ -393,7 +163,7 @@ class ModelBenchCommand {
       row.time = now_text();
       begin_test(test_name(test));
       if (settings_.get_bool("bench.sweep")) {
-        sweep(row, *loaded, *bench);
+        sweep(row, group.depths, *loaded, *bench);
         continue;
       }
       if (cold_) {
@@ -411,7 +181,7 @@ class ModelBenchCommand {
   int repetitions() const { return static_cast<int>(settings_.get_int("bench.repetitions")); }
 
   // Every repetition is a load of its own.
-  void run_cold(const Group& group, BenchRow& row) {
+  void run_cold(const BenchGroup& group, BenchRow& row) {
     std::vector<double> loads;
     double cached = 0;
     for (int i = 0; i < repetitions() && !row.result.interrupted; ++i) {
@@ -457,12 +227,12 @@ class ModelBenchCommand {
     if (!row.result.seconds.empty()) print(out_->row(row), err_->row(row));
   }
 
-  void sweep(const BenchRow& row, Loaded& loaded, ModelBench& bench) {
+  void sweep(const BenchRow& row, const std::vector<int64_t>& depths, Loaded& loaded, ModelBench& bench) {
     const bool given = settings_.origin("bench.repetitions") != SettingOrigin::Default;
     bench.set_hooks(hooks("sweep"));
     if (sweep_table_) print(sweep_title(row) + sweep_head(), "");
     const bool complete =
-        bench.sweep(row.test, depths_, given ? repetitions() : 1, settings_.get_bool("bench.warmup"),
+        bench.sweep(row.test, depths, given ? repetitions() : 1, settings_.get_bool("bench.warmup"),
                     [&](const ModelBench::Point& point) {
                       points_.push_back(point);
                       for (const auto& [test, result] : {std::pair(&point.prompt, &point.prompt_result),
@@ -480,14 +250,14 @@ class ModelBenchCommand {
     if (complete)
       ++done_;
     else
-      partial_ = fmt::format("a sweep with {} of {} points", points_.size(), depths_.size());
+      partial_ = fmt::format("a sweep with {} of {} points", points_.size(), depths.size());
   }
 
   // What distinguishes a sweep from the others of this run.
   std::string sweep_title(const BenchRow& row) const {
     std::string title = done_ == 0 ? "" : "\n";
     title += fmt::format("{} | {} | n_ubatch {} | {}/{}", row.model.type, row.state, row.test.micro_batch,
-                         to_string(row.test.caches.keys), to_string(row.test.caches.values));
+                         type_text(row.test.caches.keys), type_text(row.test.caches.values));
     if (row.test.chosen) title += fmt::format(" | draft {}", draft_name(row.test.drafts.kind));
     return title + "\n\n";
   }
@@ -505,8 +275,7 @@ class ModelBenchCommand {
   Settings& settings_;
   const bool cold_;
   bool sweep_table_ = false;
-  std::vector<Group> groups_;
-  std::vector<int64_t> depths_;  // of a sweep
+  std::vector<BenchGroup> groups_;
   std::vector<ModelBench::Point> points_;
   std::optional<BenchWriter> out_, err_;
   Progress progress_;

@@ -13,13 +13,6 @@
 namespace strata {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
-}
-
 // The type that most of the weights' bytes have.
 std::string main_type(const gguf::File& file) {
   std::map<DType, uint64_t> bytes;
@@ -78,8 +71,8 @@ void add_machine_and_settings(Fields& fields, const BenchMachine& machine, const
   text("cpu_mask", row.cpu_mask);
   flag("cpu_strict", false);
   number("poll", 0);
-  text("type_k", lower(to_string(row.test.caches.keys)));
-  text("type_v", lower(to_string(row.test.caches.values)));
+  text("type_k", type_text(row.test.caches.keys));
+  text("type_v", type_text(row.test.caches.values));
   number("n_gpu_layers", 0);
   number("n_cpu_moe", 0);
   text("split_mode", "none");
@@ -219,8 +212,8 @@ std::string cell(const std::string& key, const BenchRow& row) {
   if (key == "cpu_mask") return row.cpu_mask;
   if (key == "n_batch") return std::to_string(row.test.batch);
   if (key == "n_ubatch") return std::to_string(row.test.micro_batch);
-  if (key == "type_k") return lower(to_string(row.test.caches.keys));
-  if (key == "type_v") return lower(to_string(row.test.caches.values));
+  if (key == "type_k") return type_text(row.test.caches.keys);
+  if (key == "type_v") return type_text(row.test.caches.values);
   if (key == "draft") return draft_name(row.test.drafts.kind);
   if (key == "state") return row.state;
   if (key == "load") return fmt::format("{:.3f}", row.load_seconds);
@@ -354,6 +347,13 @@ std::string BenchWriter::foot() {
   if (format_ != BenchFormat::Markdown) return {};
   return fmt::format("\nbuild: {} ({})\n", machine_.build_commit.empty() ? "unknown" : machine_.build_commit,
                      machine_.build_number);
+}
+
+std::string type_text(DType type) {
+  std::string text(to_string(type));
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return text;
 }
 
 std::string size_text(uint64_t bytes) {

@@ -67,6 +67,7 @@ class BenchWriter {
 };
 
 // Pieces of the table.
+std::string type_text(DType type);                  // "q8_0"
 std::string size_text(uint64_t bytes);              // "27.95 MiB", "1.20 GiB"
 std::string parameters_text(uint64_t parameters);   // "26.21 M", "1.20 B"
 std::string rate_text(const std::vector<double>&);  // "123.45 ± 1.20"

@@ -104,12 +104,14 @@ void ModelBench::choose_output(const ModelTest& test, DraftTrial& trial, int32_t
 
 // A sequence that holds the first tokens of the trace. A deeper one continues from what is there.
 const Sequence& ModelBench::at_depth(const ModelTest& test) {
-  const bool usable = depth_ && depth_->fed == test.drafts.kind && depth_->sequence.length() <= test.depth &&
+  const bool usable = depth_ && depth_->with_mtp == (test.drafts.kind == DraftKind::Mtp) &&
+                      depth_->sequence.length() <= test.depth &&
                       key_of(depth_->sequence.options()) == key_of(test.caches);
   const int64_t capacity = std::max<int64_t>(test.positions(), 1);
   if (!usable) {
     depth_.reset();
-    depth_.emplace(Depth{Sequence(engine_.model().spec(), capacity, test.caches, engine_.pool()), test.drafts.kind});
+    depth_.emplace(Depth{Sequence(engine_.model().spec(), capacity, test.caches, engine_.pool()),
+                         test.drafts.kind == DraftKind::Mtp});
   }
   Sequence& sequence = depth_->sequence;
   sequence.set_capacity(std::max(capacity, sequence.length()));
@@ -198,7 +200,7 @@ bool ModelBench::sweep(const ModelTest& test, const std::vector<int64_t>& depths
     }
     each(point);
     if (walked && i + 1 < depths.size() && walked->length() <= depths[i + 1])
-      depth_.emplace(Depth{std::move(*walked), test.drafts.kind});
+      depth_.emplace(Depth{std::move(*walked), test.drafts.kind == DraftKind::Mtp});
   }
   return true;
 }

@@ -67,7 +67,7 @@ class ModelBench {
  private:
   struct Depth {
     Sequence sequence;
-    DraftKind fed;
+    bool with_mtp;  // the MTP block has read the tokens too
   };
   struct Run {
     double seconds = 0;
