@@ -60,12 +60,11 @@ class ModelBenchCommand {
     out_.emplace(format_named(format), machine(), planned);
     err_.emplace(format_named(settings_.get_text("bench.format_err")), machine(), planned);
     sweep_table_ = settings_.get_bool("bench.sweep") && format_named(format) == BenchFormat::Markdown;
-    print(sweep_table_ ? std::string() : out_->head(), err_->head());
     try {
       for (const BenchGroup& group : groups_)
         if (!context_.interrupted) run_group(group);
     } catch (...) {
-      end();
+      if (begun_) end();  // what was measured before is complete
       throw;
     }
     end();
@@ -122,10 +121,12 @@ class ModelBenchCommand {
   BenchHooks hooks(const std::string& name) {
     return {.cancelled = [this] { return context_.interrupted.load(); },
             .progress =
-                [this, name](const char* what, int64_t done, int64_t total) {
-                  if (progress_.due())
-                    progress_.show(
-                        fmt::format("test {} of {}: {}: {} {} of {}", done_ + 1, total_, name, what, done, total));
+                [this, name](const BenchProgress& now) {
+                  if (!progress_.due()) return;
+                  const std::string round =
+                      now.round == 0 ? std::string("warm-up") : fmt::format("run {} of {}", now.round, now.rounds);
+                  progress_.show(fmt::format("test {} of {}: {}: {}, {} {} of {}", done_ + 1, total_, name, round,
+                                             now.what, now.done, now.total));
                 }};
   }
 
@@ -230,11 +231,13 @@ class ModelBenchCommand {
   void sweep(const BenchRow& row, const std::vector<int64_t>& depths, Loaded& loaded, ModelBench& bench) {
     const bool given = settings_.origin("bench.repetitions") != SettingOrigin::Default;
     bench.set_hooks(hooks("sweep"));
-    if (sweep_table_) print(sweep_title(row) + sweep_head(), "");
+    SweepLine line;
+    if (total_ > 1) line.name = row.model.type + ", " + sweep_name(row, *loaded.engine);
+    if (sweep_table_) print(sweep_title(row, *loaded.engine) + sweep_head(), "");
     const bool complete =
         bench.sweep(row.test, depths, given ? repetitions() : 1, settings_.get_bool("bench.warmup"),
                     [&](const ModelBench::Point& point) {
-                      points_.push_back(point);
+                      line.points.push_back(point);
                       for (const auto& [test, result] : {std::pair(&point.prompt, &point.prompt_result),
                                                          std::pair(&point.output, &point.output_result)}) {
                         if (result->seconds.empty()) continue;
@@ -250,33 +253,55 @@ class ModelBenchCommand {
     if (complete)
       ++done_;
     else
-      partial_ = fmt::format("a sweep with {} of {} points", points_.size(), depths.size());
+      partial_ = fmt::format("a sweep with {} of {} points", line.points.size(), depths.size());
+    sweeps_.push_back(std::move(line));
   }
 
-  // What distinguishes a sweep from the others of this run.
-  std::string sweep_title(const BenchRow& row) const {
-    std::string title = done_ == 0 ? "" : "\n";
-    title += fmt::format("{} | {} | n_ubatch {} | {}/{}", row.model.type, row.state, row.test.micro_batch,
-                         type_text(row.test.caches.keys), type_text(row.test.caches.values));
-    if (row.test.chosen) title += fmt::format(" | draft {}", draft_name(row.test.drafts.kind));
-    return title + "\n\n";
+  std::string sweep_name(const BenchRow& row, Engine& engine) const {
+    std::string name =
+        fmt::format("{} threads, n_ubatch {}, {}/{}", engine.queue().pool().threads(), row.test.micro_batch,
+                    type_text(row.test.caches.keys), type_text(row.test.caches.values));
+    if (row.test.chosen) name += fmt::format(", draft {}", draft_name(row.test.drafts.kind));
+    return name;
   }
 
+  std::string sweep_title(const BenchRow& row, Engine& engine) const {
+    return fmt::format("{}{}, {}, {}\n\n", sweeps_.empty() ? "" : "\n", row.model.type, sweep_name(row, engine),
+                       row.state);
+  }
+
+  void save_plot() const {
+    const std::string& path = settings_.get_text("bench.plot");
+    if (path.empty() || sweeps_.empty()) return;
+    const std::string text = sweep_plot(machine(), sweeps_.size() > 1 ? "" : groups_.front().description.type, sweeps_);
+    OutputFile file(path);
+    file.write(text.data(), text.size());
+    file.commit();
+  }
+
+  // Rows, after the head of their format before the first ones.
   void print(const std::string& out, const std::string& err) {
     progress_.clear();
+    if (!begun_) {
+      begun_ = true;
+      print(sweep_table_ ? std::string() : out_->head(), err_->head());
+    }
     std::fputs(out.c_str(), stdout);
     std::fflush(stdout);
     std::fputs(err.c_str(), stderr);
   }
 
-  void end() { print(out_->foot(), err_->foot()); }
+  void end() {
+    print(out_->foot(), err_->foot());
+    save_plot();
+  }
 
   CommandContext& context_;
   Settings& settings_;
   const bool cold_;
-  bool sweep_table_ = false;
+  bool sweep_table_ = false, begun_ = false;
   std::vector<BenchGroup> groups_;
-  std::vector<ModelBench::Point> points_;
+  std::vector<SweepLine> sweeps_;
   std::optional<BenchWriter> out_, err_;
   Progress progress_;
   size_t done_ = 0, total_ = 0;

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
 #include "evidence/statistics.h"
+#include "evidence/svg_plot.h"
 
 namespace strata {
 namespace {
@@ -388,6 +390,32 @@ std::string sweep_row(const ModelBench::Point& point) {
   return fmt::format("|{:>6} |{:>6} |{:>8} |{:>9} |{:>10} |{:>9} |{:>10} |\n", point.prompt.prompt, point.output.output,
                      point.prompt.depth, time(point.prompt_result), rate(point.prompt.prompt, point.prompt_result),
                      time(point.output_result), rate(point.output.output, point.output_result));
+}
+
+std::string sweep_plot(const BenchMachine& machine, const std::string& model, const std::vector<SweepLine>& sweeps) {
+  LineChart chart{.title = "Speed over depth" + (model.empty() ? "" : ": " + model),
+                  .subtitle = machine.cpu + ", build " + machine.version};
+  chart.x = {.label = "tokens before (N_KV)", .binary = true};
+  chart.y = {.label = "tokens/s", .scale = AxisScale::Log2};  // prompts are many times faster than output
+  for (const SweepLine& sweep : sweeps) {
+    PlotSeries prompt, output;
+    const std::string tail = sweep.name.empty() ? std::string() : ", " + sweep.name;
+    for (const ModelBench::Point& point : sweep.points) {
+      const auto depth = static_cast<double>(point.prompt.depth);
+      for (const auto& [series, test, result] : {std::tuple(&prompt, &point.prompt, &point.prompt_result),
+                                                 std::tuple(&output, &point.output, &point.output_result)}) {
+        if (result->seconds.empty()) continue;
+        ModelTest shown = *test;
+        shown.depth = 0;
+        series->name = test_name(shown) + tail;
+        series->points.push_back(
+            {.x = depth, .y = static_cast<double>(test->prompt + test->output) / mean(result->seconds)});
+      }
+    }
+    for (PlotSeries& series : {std::ref(prompt), std::ref(output)})
+      if (!series.points.empty()) chart.series.push_back(std::move(series));
+  }
+  return line_chart_svg(chart);
 }
 
 }  // namespace strata

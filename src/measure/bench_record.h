@@ -75,5 +75,11 @@ std::string rate_text(const std::vector<double>&);  // "123.45 ± 1.20"
 // One row of a depth sweep as sweep-bench prints it: PP, TG, N_KV, T_PP, S_PP, T_TG, S_TG.
 std::string sweep_head();
 std::string sweep_row(const ModelBench::Point& point);
+// Speed over depth as an SVG document: two lines for each sweep, prompts and output.
+struct SweepLine {
+  std::string name;  // what this sweep differs in; empty for the only one
+  std::vector<ModelBench::Point> points;
+};
+std::string sweep_plot(const BenchMachine& machine, const std::string& model, const std::vector<SweepLine>& sweeps);
 
 }  // namespace strata

@@ -18,8 +18,8 @@ namespace strata {
 // Acceptance that is given: drafts are kept or dropped by a seeded draw, whatever the model says, so that the time of a
 // window and the acceptance can be told apart.
 struct SyntheticAcceptance {
-  std::vector<double> rates;  // of each draft, given that those before it were kept; as many drafts as rates
-  double length = 0;          // tokens of a window on average, drafts kept and the one after; 0: not given
+  std::vector<double> rates{};  // of each draft, given that those before it were kept; as many drafts as rates
+  double length = 0;            // tokens of a window on average, drafts kept and the one after; 0: not given
   bool given() const { return !rates.empty() || length > 0; }
   int kept(int drafted, Random& random) const;
 };
@@ -32,7 +32,7 @@ struct DraftCounts {
 struct DraftTrialOptions {
   DraftKind kind = DraftKind::None;
   int limit = kMaxDrafts;  // drafts of a window at most
-  SyntheticAcceptance synthetic;
+  SyntheticAcceptance synthetic{};
   uint64_t seed = 1;  // of the draws
 };
 

@@ -71,7 +71,7 @@ std::span<const int32_t> ModelBench::trace(int64_t first, int64_t count) {
 
 void ModelBench::between(const char* what, int64_t done, int64_t total) const {
   if (hooks_.cancelled && hooks_.cancelled()) throw Error(ErrorKind::Interrupted, "interrupted");
-  if (hooks_.progress) hooks_.progress(what, done, total);
+  if (hooks_.progress) hooks_.progress({what, done, total, round_, rounds_});
 }
 
 // The prompt in micro-batches that do not cross the ends of batches; logits of its last token.
@@ -126,13 +126,12 @@ const Sequence& ModelBench::at_depth(const ModelTest& test) {
   return sequence;
 }
 
-ModelBench::Run ModelBench::once(const ModelTest& test, const char* what) {
+ModelBench::Run ModelBench::once(const ModelTest& test) {
   Run run{0, 0, {}, at_depth(test)};
   Sequence& sequence = run.sequence;
   trace(0, test.positions());  // made before the clock starts
   std::vector<float> logits(static_cast<size_t>(engine_.model().spec().vocabulary));
   DraftTrial trial(engine_.forward(), sequence, test.drafts, trace(0, test.depth + test.prompt));
-  between(what, 0, test.prompt + test.output);
   sequence.prepare(1, 1);  // copies what the sequence shares with the one it began as
 
   const auto start = Clock::now();
@@ -155,14 +154,17 @@ ModelBench::Run ModelBench::once(const ModelTest& test, const char* what) {
 ModelTestResult ModelBench::repeat(const ModelTest& test, int repetitions, bool warm_up,
                                    std::optional<Sequence>* last) {
   ModelTestResult result;
+  rounds_ = repetitions;
   try {
     if (warm_up) {
       ModelTest shorter = test;
       shorter.output = std::min(test.output, test.chosen ? kWarmUpWindows : kWarmUpOutput);
-      once(shorter, "warm-up");
+      round_ = 0;
+      once(shorter);
     }
     for (int i = 0; i < repetitions; ++i) {
-      Run run = once(test, "run");
+      round_ = i + 1;
+      Run run = once(test);
       result.repeatable = result.repeatable && (i == 0 || run.checksum == result.checksum);
       result.checksum = run.checksum;
       result.seconds.push_back(run.seconds);

@@ -17,10 +17,10 @@ struct ModelTest {
   int64_t prompt = 0, output = 0, depth = 0;
   int64_t batch = 2048;       // tokens handed over at a time
   int64_t micro_batch = 512;  // tokens computed at a time
-  CacheOptions caches;
+  CacheOptions caches{};
   // Output follows the trace, unless the model is to choose it: then drafts can be tried.
   bool chosen = false;
-  DraftTrialOptions drafts;
+  DraftTrialOptions drafts{};
 
   int64_t positions() const { return depth + prompt + output; }
 };
@@ -39,9 +39,15 @@ struct ModelTestResult {
   bool interrupted = false;     // fewer repetitions than asked for
 };
 
+struct BenchProgress {
+  const char* what;             // "depth", "prompt", "output"
+  int64_t done = 0, total = 0;  // tokens of it
+  int round = 0, rounds = 0;    // repetition; 0: the warm-up
+};
+
 struct BenchHooks {
-  std::function<bool()> cancelled;                                              // asked between two passes
-  std::function<void(const char* what, int64_t done, int64_t total)> progress;  // tokens of a run
+  std::function<bool()> cancelled;                     // asked between two passes
+  std::function<void(const BenchProgress&)> progress;  // after each pass
 };
 
 class ModelBench {
@@ -77,7 +83,7 @@ class ModelBench {
   };
   ModelTestResult repeat(const ModelTest& test, int repetitions, bool warm_up, std::optional<Sequence>* last);
   const Sequence& at_depth(const ModelTest& test);
-  Run once(const ModelTest& test, const char* what);
+  Run once(const ModelTest& test);
   void read_prompt(const ModelTest& test, DraftTrial& trial, std::vector<float>& logits);
   void follow_trace(const ModelTest& test, Sequence& sequence, std::vector<float>& logits);
   void choose_output(const ModelTest& test, DraftTrial& trial, int32_t newest);
@@ -88,6 +94,7 @@ class ModelBench {
   BenchHooks hooks_;
   std::vector<int32_t> given_, trace_;
   std::optional<Depth> depth_;  // what the next test may begin with
+  int round_ = 0, rounds_ = 0;
 };
 
 }  // namespace strata
