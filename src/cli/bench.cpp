@@ -121,12 +121,13 @@ void print_ceilings(const Ceilings& ceilings, const std::string& format) {
 std::vector<BenchResult> bench_operator(CommandContext& context, const OperatorEvidence& evidence,
                                         const std::vector<ArmInfo>& arms, const Ceilings& ceilings,
                                         const BenchOptions& options, const std::string& format) {
-  const std::string& wanted = context.settings.get_text("bench.shape");
+  const std::vector<std::string>& wanted = context.settings.get_texts("bench.shape");
   std::vector<BenchResult> all;
   for (const auto& make : evidence.shapes()) {
     if (context.interrupted) break;
     BenchShape shape = make();
-    if (!wanted.empty() && shape.name.find(wanted) == std::string::npos) continue;
+    const auto has = [&](const std::string& part) { return shape.name.find(part) != std::string::npos; };
+    if (!wanted.empty() && std::none_of(wanted.begin(), wanted.end(), has)) continue;
     for (BenchResult& result : run_bench(evidence.op, arms, shape, ceilings, options)) {
       if (format != "json") print_row(format, cells_of(result));
       all.push_back(std::move(result));
