@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/common_settings.h"
 #include "cli/evidence_settings.h"
+#include "cli/progress.h"
 
 namespace strata::cli {
 namespace {
@@ -120,15 +121,19 @@ void print_ceilings(const Ceilings& ceilings, const std::string& format) {
 
 std::vector<BenchResult> bench_operator(CommandContext& context, const OperatorEvidence& evidence,
                                         const std::vector<ArmInfo>& arms, const Ceilings& ceilings,
-                                        const BenchOptions& options, const std::string& format) {
+                                        const BenchOptions& options, const std::string& format, Progress& progress) {
   const std::vector<std::string>& wanted = context.settings.get_texts("bench.shape");
   std::vector<BenchResult> all;
-  for (const auto& make : evidence.shapes()) {
+  const auto shapes = evidence.shapes();
+  size_t count = 0;
+  for (const auto& make : shapes) {
     if (context.interrupted) break;
+    progress.show(fmt::format("{}: shape {} of {}", evidence.op, ++count, shapes.size()));
     BenchShape shape = make();
     const auto has = [&](const std::string& part) { return shape.name.find(part) != std::string::npos; };
     if (!wanted.empty() && std::none_of(wanted.begin(), wanted.end(), has)) continue;
     for (BenchResult& result : run_bench(evidence.op, arms, shape, ceilings, options)) {
+      progress.clear();
       if (format != "json") print_row(format, cells_of(result));
       all.push_back(std::move(result));
     }
@@ -192,8 +197,9 @@ int bench_operators(CommandContext& context) {
   if (!only_ceilings && format == "md") fmt::print("|---|---|---|---:|---:|---:|---:|---:|---|\n");
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   bool measured = only_ceilings;
+  Progress progress;
   for (const auto& [evidence, arms] : operators)
-    for (const BenchResult& result : bench_operator(context, *evidence, arms, ceilings, options, format)) {
+    for (const BenchResult& result : bench_operator(context, *evidence, arms, ceilings, options, format, progress)) {
       measured = measured || result.refusal.empty();
       rows.push_back(json_row(result, options.threads));
     }
