@@ -49,6 +49,15 @@ TEST_F(ModelBenchTest, ChecksumIsOfTheTokensAlone) {
   EXPECT_NE(ModelBench(engine(), {}, {5, 6, 7}).run({.prompt = 40}, 1, false).checksum, whole);
 }
 
+TEST_F(ModelBenchTest, MicroBatchesEndWithBatches) {
+  std::vector<int64_t> ends;
+  BenchHooks hooks;
+  hooks.progress = [&](const BenchProgress& now) { ends.push_back(now.done); };
+  ModelBench(engine(), hooks).run({.prompt = 40, .batch = 16, .micro_batch = 7}, 1, false);
+  const std::vector<int64_t> expected{7, 14, 16, 23, 30, 32, 39, 40};
+  EXPECT_EQ(ends, expected);
+}
+
 TEST_F(ModelBenchTest, RepetitionsBeginAlikeAndDepthIsReadOnce) {
   int64_t depth_tokens = 0, last_round = 0;
   BenchHooks hooks;
