@@ -69,7 +69,8 @@ TEST(Plan, StatesAreWhatARunWithDraftsTakes) {
       const Segment segment = slot->next(512);
       engine.forward().run({&segment, 1});
       most = std::max(most, slot->sequence().bytes().delta);
-      slot->consume();
+      slot->consume_prompt();
+      if (slot->chooses()) slot->choose();
     }
     const int64_t length = slot->sequence().length();
     const StateBytes planned = state_bytes(engine.model().spec(), length, wanted.caches);
