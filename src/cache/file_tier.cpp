@@ -132,6 +132,7 @@ FileTier::Slot FileTier::take(size_t bytes) {
   free.slots.pop_back();
   slot.resident = true;
   stats_.used += size;
+  stats_.peak_used = std::max(stats_.peak_used, stats_.used);
   stats_.resident += size;
   stats_.peak_resident = std::max(stats_.peak_resident, stats_.resident);
   return slot;

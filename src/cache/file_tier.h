@@ -14,12 +14,13 @@
 namespace strata {
 
 struct FileTierStats {
-  uint64_t used = 0;           // bytes of live blocks
-  uint64_t reserved = 0;       // bytes of the file's space, blocks that were given back included
-  uint64_t resident = 0;       // bytes of live blocks in memory
-  uint64_t peak_resident = 0;  // the most there ever was
-  uint64_t released = 0;       // blocks that left memory
-  uint64_t read = 0;           // blocks that came back
+  uint64_t used = 0;       // bytes of live blocks
+  uint64_t peak_used = 0;  // the most there ever was
+  uint64_t reserved = 0;   // bytes of the file's space, blocks that were given back included
+  uint64_t resident = 0;   // bytes of live blocks in memory
+  uint64_t peak_resident = 0;
+  uint64_t released = 0;  // blocks that left memory
+  uint64_t read = 0;      // blocks that came back
 };
 
 // Not for use by several threads at once.

@@ -235,9 +235,8 @@ void print_summary(const GenerateResult& result, size_t prompt_tokens, Engine& e
              arms_text(queue));
   if (const FileTierStats file = engine.pool().file(); file.reserved > 0)
     fmt::print(stderr,
-               "keys and values: {:.1f} MiB in a file, {:.1f} MiB of it in memory (at most {:.1f}) | pages "
-               "released: {}, read again: {}\n",
-               mib(file.used), mib(file.resident), mib(file.peak_resident), file.released, file.read);
+               "keys and values: {:.1f} MiB in a file, at most {:.1f} in memory | pages released: {}, read: {}\n",
+               mib(file.peak_used), mib(file.peak_resident), file.released, file.read);
   if (result.drafts[0].tried > 0) fmt::print(stderr, "drafts: {}\n", drafts_text(result));
 }
 
@@ -252,9 +251,8 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
   auto per_second = [](double count, double seconds) { return seconds > 0 ? count / seconds : 0.0; };
   const auto outputs = static_cast<double>(result.tokens.size());
   const FileTierStats file = engine.pool().file();
-  const nlohmann::ordered_json kv_file{{"bytes", file.used},
-                                       {"resident_bytes", file.resident},
-                                       {"peak_resident_bytes", file.peak_resident},
+  const nlohmann::ordered_json kv_file{{"bytes", file.peak_used},
+                                       {"resident_bytes", file.peak_resident},
                                        {"pages_released", file.released},
                                        {"pages_read", file.read}};
   return {{"model", engine.model().file().path()},
