@@ -14,7 +14,7 @@
 namespace strata::test {
 namespace {
 
-constexpr int64_t kPrompt = 1500, kSteps = 12;
+constexpr int64_t kPrompt = 1000, kSteps = 12;
 
 const std::string& mini() {
   static const std::string path = source_path("models/strata-mini-q8_0.gguf");
@@ -126,7 +126,7 @@ TEST_F(SelectedPages, MemoryStaysNearTheWorkingSet) {
     GTEST_SKIP() << kDefaultTierFolder << " lies in memory";
   const auto tokens = random_tokens(model.vocabulary(), kPrompt + kSteps);
   PagePool pool;
-  constexpr int64_t kPages = 4;
+  constexpr int64_t kPages = 2;
   Sequence sequence = make_sequence(pool, kPages * kPageRows);
   for (size_t at = 0; at < static_cast<size_t>(kPrompt); at += 250)
     run(sequence, std::span<const int32_t>(tokens).subspan(at, 250));
