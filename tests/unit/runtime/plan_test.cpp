@@ -76,7 +76,9 @@ TEST(Plan, ARunThatCannotFitIsRefusedBeforeItBegins) {
 TEST(Plan, KeysAndValuesInAFileNeedDiskAndLittleMemory) {
   Log log(LogLevel::Error);
   Engine engine(options(), log);
-  PlanRequest request{.context = 65536, .micro_batch = 64};
+  PlanRequest request;
+  request.context = 65536;
+  request.micro_batch = 64;
   const ModelSpec& spec = engine.model().spec();
   const MemoryPlan all = plan_memory(spec, engine.model().file(), request);
   request.caches.resident = 256;
@@ -112,8 +114,11 @@ TEST(Plan, AWorkingSetStaysWithinThePlan) {
   for (int32_t i = 0; i < 600; ++i) request.prompt.push_back(i * 37 % 900 + 20);
   request.max_tokens = 4;
   engine.generate(request);
-  const MemoryPlan plan = plan_memory(engine.model().spec(), engine.model().file(),
-                                      {.context = 604, .micro_batch = 64, .caches = in_a_file.caches});
+  PlanRequest wanted;
+  wanted.context = 604;
+  wanted.micro_batch = 64;
+  wanted.caches = in_a_file.caches;
+  const MemoryPlan plan = plan_memory(engine.model().spec(), engine.model().file(), wanted);
   const FileTierStats file = engine.pool().file();
   EXPECT_LE(file.peak_resident, plan.kv_memory);
   EXPECT_LE(file.peak_used, plan.kv_file);
