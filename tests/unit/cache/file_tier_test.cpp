@@ -49,6 +49,20 @@ bool holds(const FileTier::Slot& slot, int value) {
   return true;
 }
 
+// Puts a limit on the size of files, as a full disk does.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(size_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
 TEST(FileTier, WhatIsReleasedLeavesMemoryAndComesBackWithItsBytes) {
   FileTier tier(kDefaultTierFolder);
   std::vector<FileTier::Slot> slots = take_filled(tier, 32);
@@ -98,25 +112,16 @@ TEST(FileTier, SpaceThatWasGivenBackIsUsedAgainAndTrimmed) {
   tier.trim();
   EXPECT_EQ(tier.stats().reserved, kBytes);
   EXPECT_TRUE(holds(kept, 32));
+  {  // what was trimmed has to find space again
+    const FileSizeLimit limit(1);
+    EXPECT_THROW(tier.take(kBytes), Error);
+    EXPECT_EQ(tier.stats().used, kBytes);
+  }
   slots = take_filled(tier, 31);
   EXPECT_EQ(tier.stats().reserved, 32 * kBytes);
   for (int i = 0; i < 31; ++i) EXPECT_TRUE(holds(slots[static_cast<size_t>(i)], i + 1));
   EXPECT_TRUE(holds(kept, 32));
 }
-
-// Puts a limit on the size of files, as a full disk does.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(size_t bytes) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_{};
-};
 
 TEST(FileTier, NoSpaceIsAnErrorBeforeAnythingIsWritten) {
   const FileSizeLimit limit(5 * kBytes);
