@@ -101,7 +101,7 @@ TEST_F(SelectedPages, AStepTouchesOnlyPagesWithSelectedCells) {
   Sequence plain = make_sequence(PagePool(), 0), tiered = make_sequence(pool, kPageRows);
   run(tiered, all.first(kPrompt));
   load_into(plain, saved(tiered));
-  size_t most = 0;
+  size_t spared = 0;  // pages that no row of a step selected
   for (int64_t step = 0; step < kSteps; ++step) {
     const auto token = all.subspan(static_cast<size_t>(kPrompt + step), 1);
     run(plain, token);
@@ -116,17 +116,15 @@ TEST_F(SelectedPages, AStepTouchesOnlyPagesWithSelectedCells) {
     uint64_t wanted = 0;
     for (size_t i = 0; i < layers.size(); ++i) {
       guard(*layers[i], chosen[i], PROT_READ | PROT_WRITE);
-      most = std::max(most, chosen[i].size());
+      spared += static_cast<size_t>(pages_of(layers[i]->k)) - chosen[i].size();
       EXPECT_TRUE(chosen[i].contains(pages_of(layers[i]->k) - 1));
       wanted += 2 * (chosen[i].size() - 1);  // the newest page of keys and of values is in memory
     }
     EXPECT_EQ(logits, expected) << "step " << step;
     EXPECT_EQ(pool.file().read - before.read, wanted) << "step " << step;
   }
-  std::printf("%zu of %zu pages had selected cells at most\n", most,
-              static_cast<size_t>(pages_of(selecting(tiered)[0]->k)));
-  // Not every page has a selected cell, or the test says nothing.
-  EXPECT_LT(most, static_cast<size_t>(pages_of(selecting(tiered)[0]->k)));
+  // In every step, some pages have no selected cell, or the test says nothing.
+  EXPECT_GE(spared, static_cast<size_t>(kSteps));
 }
 
 // What the system itself counts, after a long prompt and some steps.
