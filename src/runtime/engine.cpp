@@ -43,6 +43,7 @@ Engine::Engine(const EngineOptions& options, Log& log)
   for (const auto& [op, arm] : options.arms) queue_.request_arm(op, arm);
   load_tokenizer();
   loading_.reset();
+  if (const std::string scaling = describe_rope(model_.spec()); !scaling.empty()) log.info("RoPE: " + scaling);
 }
 
 void Engine::load_tokenizer() {

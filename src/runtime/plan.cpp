@@ -39,9 +39,9 @@ constexpr int64_t pages_of(int64_t rows) { return (rows + kPageRows - 1) / kPage
 // Keys and values in memory while the whole lies in a file.
 uint64_t resident_kv_bytes(const ModelSpec& spec, const PlanRequest& request) {
   const int64_t pass = std::min(request.micro_batch, request.context);
-  const int64_t set = (pages_of(request.caches.resident) + pages_of(pass)) * kPageRows;
+  const int64_t set = std::min(request.context, (pages_of(request.caches.resident) + pages_of(pass)) * kPageRows);
   const uint64_t whole = state_bytes(spec, request.context, request.caches).kv;
-  const uint64_t sets = std::min(whole, state_bytes(spec, set, request.caches).kv);
+  const uint64_t sets = state_bytes(spec, set, request.caches).kv;
   int64_t layers = 0;
   for (const LayerSpec& layer : spec.layers) layers += layer.mixer == MixerKind::Attention ? 1 : 0;
   const uint64_t running = layers > 0 ? whole / static_cast<uint64_t>(layers) : 0;
