@@ -65,7 +65,8 @@ class Diff {
   std::vector<std::string> header_differences() const {
     std::vector<std::string> list;
     const LogitsHeader &a = a_.header(), &b = b_.header();
-    if (a_.form() != b_.form()) list.push_back("one file has all bits, the other 16-bit codes");
+    if (a_.form() != b_.form())
+      list.push_back("one file has all bits, the other 16-bit codes, which lose some: equal is not possible");
     if (a.model != b.model && a.model != 0 && b.model != 0)
       list.push_back(fmt::format("model {} / {}", hash_hex(a.model), hash_hex(b.model)));
     if (a.chunks() != b.chunks()) list.push_back(fmt::format("chunks {} / {}", a.chunks(), b.chunks()));
@@ -89,8 +90,7 @@ class Diff {
     for (const std::string& line : header_differences()) fmt::print("{}\n", line);
     if (d.rows_a != d.rows_b) fmt::print("positions: {} / {}, compared: {}\n", d.rows_a, d.rows_b, d.positions);
     if (d.differing == 0) {
-      fmt::print("{} positions have the same {}; the files differ elsewhere\n", d.positions,
-                 codes() ? "codes" : "bits");
+      fmt::print("{} positions with the same bits; the files differ elsewhere\n", d.positions);
       return;
     }
     const char* what = codes() ? "ln p" : "logit";
@@ -159,7 +159,7 @@ Command diff_command() {
   return {.name = "diff",
           .summary = "Compare two files of logits; exit code 0: the same bits, 1: not, 2: they cannot be compared.",
           .settings = {"threads", "json"},
-          .positional = {.name = "FILE",
+          .positional = {.name = "A B",
                          .help = "files that strata perplexity --save-all-logits or "
                                  "--kl-divergence-base wrote, or llama-perplexity",
                          .min = 2,

@@ -129,7 +129,7 @@ class Perplexity {
     const int64_t scored = text_.chunks() * text_.layout.scored();
     context_.log.info(fmt::format("{} | {}", engine_->model().file().path(), describe(engine_->model().spec())));
     context_.log.info(
-        fmt::format("{} chunks of {} tokens, {} positions are scored", text_.chunks(), text_.layout.context, scored));
+        fmt::format("{} x {} tokens, {} positions are scored", text_.chunks(), text_.layout.context, scored));
     if (base_ && !json_) fmt::print("{}", chunk_header());
     PerplexityHooks hooks;
     hooks.interrupted = &context_.interrupted;
@@ -230,8 +230,7 @@ class Perplexity {
     if (!dump.empty()) outputs_.push_back({dump, std::make_unique<LogitsWriter>(dump, LogitsForm::Full, header)});
     if (!base.empty() && !base_)
       outputs_.push_back({base, std::make_unique<LogitsWriter>(base, LogitsForm::Codes, header)});
-    if (base_ && engine_->queue().pool().threads() > 0)
-      scratch_.resize(static_cast<size_t>(engine_->queue().pool().threads() * 2 * header.vocabulary));
+    if (base_) scratch_.resize(static_cast<size_t>(engine_->queue().pool().threads() * 2 * header.vocabulary));
   }
 
   void take(const ScoredRows& rows) {
@@ -292,10 +291,11 @@ class Perplexity {
 
   void print_text() const {
     const bool complete = run_.end == PerplexityRun::End::Complete;
+    const bool interrupted = run_.end == PerplexityRun::End::Interrupted;
     const std::string so_far =
         complete ? ""
-                 : fmt::format("Interrupted after {} of {} chunks ({} of {} positions)", run_.chunks, text_.chunks(),
-                               run_.nll.size(), text_.chunks() * text_.layout.scored());
+                 : fmt::format("{} after {} of {} chunks ({} of {} positions)", interrupted ? "Interrupted" : "Stopped",
+                               run_.chunks, text_.chunks(), run_.nll.size(), text_.chunks() * text_.layout.scored());
     if (run_.nll.empty()) {
       fmt::print("{}: nothing was measured\n", so_far);
       return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/error.h"
 #include "evidence/statistics.h"
@@ -107,7 +108,7 @@ DivergenceSummary DivergenceSamples::means() const {
   const double scaled = result.ppl.value * result.ppl_base.value * covariance;
   result.ratio.error = *result.log_ratio.error * result.ratio.value;
   result.ppl_difference.error = std::sqrt(std::max(0.0, error * error + error_base * error_base - 2 * scaled));
-  if (error > 0 && error_base > 0) result.correlation = scaled / (error * error_base);
+  if (error > 0 && error_base > 0) result.correlation = std::clamp(scaled / (error * error_base), -1.0, 1.0);
   result.rms_difference.error = square.value > 0 ? *square.error / (2 * result.rms_difference.value) : 0;
   result.same_top.error = std::sqrt(same * (1 - same) / static_cast<double>(count - 1));
   return result;
@@ -164,30 +165,31 @@ class FileComparison {
         compare_position(log_b, log_a, a_.header().target(index), std::max(a_.known_above(), b_.known_above()));
     result.kld = position.kld;
     result.same_top = position.same_top;
+    const double known = a_.form() == b_.form() ? -std::numeric_limits<double>::infinity()
+                                                : std::max(a_.known_above(), b_.known_above());
     if (raw_) {
-      const auto left = a_.logits(index), right = b_.logits(index);
-      find_values(
-          result, left.size(), [&](size_t i) { return left[i]; }, [&](size_t i) { return right[i]; });
+      find_values(result, a_.logits(index), b_.logits(index), known);
     } else {
-      find_values(
-          result, log_a.size(), [&](size_t i) { return log_a[i]; }, [&](size_t i) { return log_b[i]; });
+      find_values(result, std::span<const double>(log_a), std::span<const double>(log_b), known);
     }
     return result;
   }
 
  private:
-  template <class A, class B>
-  static void find_values(RowDifference& result, size_t count, A&& left, B&& right) {
+  // Values that lie at or below `known` in both rows say nothing.
+  template <class T>
+  static void find_values(RowDifference& result, std::span<const T> a, std::span<const T> b, double known) {
     double largest = -1;
-    for (size_t i = 0; i < count; ++i) {
-      const auto a = left(i);
-      const auto b = right(i);
-      if (std::memcmp(&a, &b, sizeof a) == 0) continue;
-      if (!result.differs) result.first = static_cast<int64_t>(i), result.first_a = a, result.first_b = b;
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (std::memcmp(&a[i], &b[i], sizeof(T)) == 0 || (a[i] <= known && b[i] <= known)) continue;
+      if (!result.differs) result.first = static_cast<int64_t>(i), result.first_a = a[i], result.first_b = b[i];
       result.differs = true;
-      const double distance = std::fabs(static_cast<double>(a) - static_cast<double>(b));
-      if (distance > largest)
-        largest = distance, result.largest = static_cast<int64_t>(i), result.largest_a = a, result.largest_b = b;
+      const double distance = std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+      if (distance <= largest) continue;
+      largest = distance;
+      result.largest = static_cast<int64_t>(i);
+      result.largest_a = a[i];
+      result.largest_b = b[i];
     }
   }
 
