@@ -74,7 +74,11 @@ TEST_F(PerplexityTest, TheFirstTokenOfAChunkGivesWayToBos) {
   EXPECT_EQ(measure(engine(), text).nll, measure(engine(), replaced).nll);
   EXPECT_NE(measure(engine(), text).nll, measure(engine(), cut_chunks(token_trace(8192, 20), 10, -1)).nll);
 
-  text::Vocabulary vocabulary{.model = "gpt2", .pre = "gpt-2", .tokens = {"a", "b", "<s>"}, .types = {1, 1, 3}};
+  text::Vocabulary vocabulary;
+  vocabulary.model = "gpt2";
+  vocabulary.pre = "gpt-2";
+  vocabulary.tokens = {"a", "b", "<s>"};
+  vocabulary.types = {1, 1, 3};
   vocabulary.bos = 2;
   EXPECT_FALSE(begin_token(text::Tokenizer(vocabulary)));
   vocabulary.add_bos = true;
