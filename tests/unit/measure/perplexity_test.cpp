@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "measure/token_trace.h"
+#include "runtime/vocabulary.h"
 #include "support/test_files.h"
 
 namespace strata::test {
@@ -74,12 +75,9 @@ TEST_F(PerplexityTest, TheFirstTokenOfAChunkGivesWayToBos) {
   EXPECT_EQ(measure(engine(), text).nll, measure(engine(), replaced).nll);
   EXPECT_NE(measure(engine(), text).nll, measure(engine(), cut_chunks(token_trace(8192, 20), 10, -1)).nll);
 
-  text::Vocabulary vocabulary;
-  vocabulary.model = "gpt2";
-  vocabulary.pre = "gpt-2";
-  vocabulary.tokens = {"a", "b", "<s>"};
-  vocabulary.types = {1, 1, 3};
+  text::Vocabulary vocabulary = read_vocabulary(engine().model().file());
   vocabulary.bos = 2;
+  vocabulary.add_bos = false;
   EXPECT_FALSE(begin_token(text::Tokenizer(vocabulary)));
   vocabulary.add_bos = true;
   EXPECT_EQ(begin_token(text::Tokenizer(vocabulary)), 2);
