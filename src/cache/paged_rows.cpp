@@ -53,9 +53,7 @@ Tensor PagedRows::shape() const {
 }
 
 void PagedRows::prepare(int64_t rows) {
-  if (rows == 0) return;
-  const int64_t last = (length_ + rows - 1) / kPageRows * kPageRows;
-  for (int64_t row = length_; row <= last; row = (row / kPageRows + 1) * kPageRows) writable_row(row);
+  for (int64_t row = length_; row < length_ + rows; row = (row / kPageRows + 1) * kPageRows) writable_row(row);
 }
 
 void PagedRows::append(const Tensor& rows) {

@@ -5,6 +5,7 @@
 
 namespace strata::cli {
 
+Command ab_command();
 Command bench_command();
 Command chat_command();
 Command completion_command();

@@ -37,14 +37,14 @@ struct StateBytes {
   uint64_t kv = 0, index = 0, delta = 0, convolution = 0, ngram = 0;
   uint64_t total() const { return kv + index + delta + convolution + ngram; }
 };
-// What a sequence of that length takes, without making one.
+// What a sequence of that length takes at most, without making one: the rows that drafts leave pending are counted.
 StateBytes state_bytes(const ModelSpec& spec, int64_t length, const CacheOptions& options = {});
 
 // A value: a copy shares all memory until one of the two writes to it.
 class Sequence {
  public:
-  // capacity: positions it may hold. Error{Memory} when the pool has not enough for the fixed part, Error{Argument}
-  // when a cache type does not fit the model.
+  // capacity: positions it may hold, up to kMaxContext. Error{Memory} when the pool has not enough for the fixed part,
+  // Error{Argument} when a cache type does not fit the model.
   Sequence(const ModelSpec& spec, int64_t capacity, const CacheOptions& options = {}, PagePool pool = PagePool());
 
   int64_t capacity() const { return capacity_; }

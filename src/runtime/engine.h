@@ -83,10 +83,10 @@ class Engine {
  private:
   int64_t context_for(const GenerateRequest& request) const;
   Sequence begin_sequence(const GenerateRequest& request, HeldSequence* held);
-  void settle(Sequence& sequence);
+  template <class Work>
+  auto with_memory(Work&& work);
   void load_tokenizer();
   void check_memory(int64_t context) const;
-  void step(Slot& slot);  // one forward pass
 
   EngineOptions options_;
   std::optional<ProfileSpan> loading_;  // open while the constructor runs

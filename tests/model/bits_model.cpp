@@ -12,16 +12,16 @@ namespace {
 
 constexpr const char* kMini = "mini";
 
-std::string model_path(const std::string& name, const TempFolder& folder) {
+uint64_t row_hash(const float* row, int64_t width) { return hash64(row, static_cast<size_t>(width) * sizeof(float)); }
+
+}  // namespace
+
+std::string bits_model_path(const std::string& name, const TempFolder& folder) {
   if (name == kMini) return source_path("models/strata-mini-q8_0.gguf");
   const std::string path = folder.file(name + ".gguf");
   tiny_model(name).write(path);
   return path;
 }
-
-uint64_t row_hash(const float* row, int64_t width) { return hash64(row, static_cast<size_t>(width) * sizeof(float)); }
-
-}  // namespace
 
 const std::vector<std::string>& bits_models() {
   static const std::vector<std::string> names = [] {
@@ -37,7 +37,7 @@ BitsModel::BitsModel(const std::string& name, CpuIsa isa, const CacheOptions& ca
       context_(small_ ? 200 : 400),
       caches_(caches),
       log_(LogLevel::Error),
-      model_(Model::load(model_path(name, folder_), {})) {
+      model_(Model::load(bits_model_path(name, folder_), {})) {
   for (int threads = 1; threads <= kMaxThreads; ++threads) passes_.emplace_back(model_, threads, isa, log_);
 }
 

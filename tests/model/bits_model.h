@@ -20,6 +20,8 @@ using Tokens = std::vector<int32_t>;
 
 // "mini", the default model, and the tiny models of every family.
 const std::vector<std::string>& bits_models();
+// The file of one of them; tiny ones are written into the folder.
+std::string bits_model_path(const std::string& name, const TempFolder& folder);
 
 // Logits and taps of the rows of one run, a hash for each row; and the state after it.
 struct PlainRun {

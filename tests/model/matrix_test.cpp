@@ -143,6 +143,30 @@ TEST_P(Matrix, CopiesTakeNoMemoryAndRunSideBySide) {
   }
 }
 
+// A call takes all its memory before it writes, so that a lack of it fails one sequence and leaves the others whole.
+TEST_P(Matrix, PreparedCallsTakeNoMemory) {
+  PagePool pool;
+  Sequence sequence = model.sequence(pool);
+  std::vector<float> taps(static_cast<size_t>(total * model.width()));
+  for (const int64_t step : {1, 56, 7, 1, 8, 64, 2}) {
+    const int64_t first = sequence.length();
+    const Sequence copy = sequence;
+    const int64_t certain = step > 8 ? step : 1;
+    sequence.prepare(step, certain);
+    uint64_t used = pool.used();
+    const Tensor tap = make_f32(taps.data(), {step, model.width()});
+    const Tokens some = part(tokens, first, first + step);
+    const std::vector<Segment> pass{{&sequence, some, {}, tap, certain}};
+    model.forward(1).run(pass);
+    EXPECT_EQ(pool.used(), used) << step << " rows behind " << first;
+    if (model.spec().mtp_layers == 0) continue;
+    sequence.prepare_mtp(step);
+    used = pool.used();
+    model.forward(1).draft(tap, some, first, sequence, {});
+    EXPECT_EQ(pool.used(), used) << step << " pairs behind " << first;
+  }
+}
+
 TEST_P(Matrix, SavedAndResumed) {
   for (const int64_t length : kPrefixes) {
     SCOPED_TRACE("saved at " + std::to_string(length));
