@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/number_list.h"
 #include "base/settings_text.h"
 
 namespace strata {
@@ -18,6 +19,8 @@ bool valid_name(std::string_view name) {
   const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.'; };
   return !name.empty() && std::all_of(name.begin(), name.end(), allowed);
 }
+
+bool is_list(SettingType type) { return type == SettingType::Ints || type == SettingType::Choices; }
 
 bool needs_value(const SettingSpec& spec) {
   return !spec.repeatable && spec.type != SettingType::Text && spec.type != SettingType::Path;
@@ -51,8 +54,10 @@ void Settings::add(const SettingSpec& spec) {
   const std::string name(spec.name);
   if (!valid_name(spec.name))
     throw Error(ErrorKind::Argument, "setting name " + quoted_text(spec.name) + " is malformed");
-  if (spec.repeatable && spec.type != SettingType::Text && spec.type != SettingType::Path)
-    throw Error(ErrorKind::Argument, "only texts and paths can be repeatable", "setting " + name);
+  if (spec.repeatable && spec.type != SettingType::Text && spec.type != SettingType::Path && !is_list(spec.type))
+    throw Error(ErrorKind::Argument, "only texts, paths and lists can be repeatable", "setting " + name);
+  if (is_list(spec.type) && !spec.repeatable)
+    throw Error(ErrorKind::Argument, "a list has to be repeatable", "setting " + name);
 
   auto created = std::make_unique<Entry>();
   created->spec = spec;
@@ -178,7 +183,24 @@ const std::string& Settings::get_text(std::string_view name) const {
 }
 
 const std::vector<std::string>& Settings::get_texts(std::string_view name) const {
-  return typed_entry(name, "list of texts", entry(name).spec.repeatable).values;
+  const SettingSpec& spec = entry(name).spec;
+  return typed_entry(name, "list of texts", spec.repeatable && !is_list(spec.type)).values;
+}
+
+std::vector<int64_t> Settings::get_ints(std::string_view name) const {
+  std::vector<int64_t> numbers;
+  for (const std::string& text :
+       typed_entry(name, "list of numbers", entry(name).spec.type == SettingType::Ints).values)
+    append_numbers(text, numbers);
+  return numbers;
+}
+
+std::vector<std::string> Settings::get_choices(std::string_view name) const {
+  std::vector<std::string> choices;
+  for (const std::string& text :
+       typed_entry(name, "list of choices", entry(name).spec.type == SettingType::Choices).values)
+    for (std::string& choice : split_text(text, ',')) choices.push_back(std::move(choice));
+  return choices;
 }
 
 SettingOrigin Settings::origin(std::string_view name) const { return entry(name).origin; }

@@ -14,7 +14,16 @@
 
 namespace strata {
 
-enum class SettingType { Bool, Int, Real, Text, Choice, Path };
+enum class SettingType {
+  Bool,
+  Int,
+  Real,
+  Text,
+  Choice,
+  Path,
+  Ints,     // a list of whole numbers (base/number_list.h); always repeatable
+  Choices,  // a list of choices with commas between them; always repeatable
+};
 
 // In increasing order of precedence.
 enum class SettingOrigin { Default, File, Environment, Flag };
@@ -25,9 +34,9 @@ struct SettingSpec {
   std::string_view flags = {};  // "-t,--threads"; empty: "--" and the name with '.' and '_' written as '-'
   SettingType type = SettingType::Text;
   std::string_view default_text = {};  // empty: no value; only Text, Path and repeatable settings may have none
-  double min = -std::numeric_limits<double>::infinity();  // Int and Real, both ends included
+  double min = -std::numeric_limits<double>::infinity();  // Int, Ints and Real, both ends included
   double max = std::numeric_limits<double>::infinity();
-  std::string_view choices = {};  // Choice: "a|b|c"
+  std::string_view choices = {};  // Choice, Choices: "a|b|c"
   std::string_view group = "General";
   std::string_view help = {};
   bool repeatable = false;  // a list: values of one origin add up, a higher origin replaces the list
@@ -66,7 +75,9 @@ class Settings {
   int64_t get_int(std::string_view name) const;
   double get_real(std::string_view name) const;
   const std::string& get_text(std::string_view name) const;                // Text, Choice, Path; "" when not set
-  const std::vector<std::string>& get_texts(std::string_view name) const;  // repeatable settings
+  const std::vector<std::string>& get_texts(std::string_view name) const;  // repeatable Text and Path
+  std::vector<int64_t> get_ints(std::string_view name) const;              // Ints: the numbers, ranges written out
+  std::vector<std::string> get_choices(std::string_view name) const;       // Choices
   SettingOrigin origin(std::string_view name) const;
 
   const SettingSpec* find(std::string_view name) const;  // nullptr when there is none

@@ -10,22 +10,13 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/number_list.h"
 
 namespace strata {
 namespace {
 
 constexpr std::array<std::string_view, 4> kTrue{"true", "on", "enabled", "1"};
 constexpr std::array<std::string_view, 4> kFalse{"false", "off", "disabled", "0"};
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(separator), text.size());
-    parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
 
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
@@ -97,6 +88,16 @@ void append_escaped(std::string& out, char c) {
 
 }  // namespace
 
+std::vector<std::string> split_text(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
 std::string variable_name(std::string_view setting) {
   std::string name(kVariablePrefix);
   for (char c : setting) {
@@ -109,22 +110,24 @@ std::string variable_name(std::string_view setting) {
 }
 
 std::vector<std::string> flag_names(const SettingSpec& spec) {
-  if (!spec.flags.empty()) return split(spec.flags, ',');
+  if (!spec.flags.empty()) return split_text(spec.flags, ',');
   std::string flag = "--" + std::string(spec.name);
   std::replace_if(
       flag.begin(), flag.end(), [](char c) { return c == '.' || c == '_'; }, '-');
   return {flag};
 }
 
-std::vector<std::string> choice_names(const SettingSpec& spec) { return split(spec.choices, '|'); }
+std::vector<std::string> choice_names(const SettingSpec& spec) { return split_text(spec.choices, '|'); }
 
 std::string allowed_values(const SettingSpec& spec) {
   switch (spec.type) {
     case SettingType::Bool: return "true/on/enabled/1 or false/off/disabled/0";
-    case SettingType::Choice: return joined(choice_names(spec));
+    case SettingType::Choice:
+    case SettingType::Choices: return joined(choice_names(spec));
     case SettingType::Text:
     case SettingType::Path: return {};
     case SettingType::Int:
+    case SettingType::Ints:
     case SettingType::Real: break;
   }
   if (std::isfinite(spec.min) && std::isfinite(spec.max)) return fmt::format("{} to {}", spec.min, spec.max);
@@ -145,10 +148,23 @@ std::string checked_value(const SettingSpec& spec, std::string_view value, const
       if (std::any_of(kTrue.begin(), kTrue.end(), is)) return "true";
       if (std::any_of(kFalse.begin(), kFalse.end(), is)) return "false";
       refuse(spec, value, source, "neither true nor false");
-    case SettingType::Choice: {
+    case SettingType::Choice:
+    case SettingType::Choices: {
       const std::vector<std::string> names = choice_names(spec);
-      if (std::find(names.begin(), names.end(), value) == names.end())
-        refuse(spec, value, source, "no such choice" + did_you_mean(value, names));
+      std::vector<std::string> wanted{std::string(value)};
+      if (spec.type == SettingType::Choices) wanted = split_text(std::string(value) + ",", ',');
+      for (const std::string& one : wanted)
+        if (std::find(names.begin(), names.end(), one) == names.end())
+          refuse(spec, value, source, "no such choice" + did_you_mean(one, names));
+      break;
+    }
+    case SettingType::Ints: {
+      std::vector<int64_t> numbers;
+      if (const std::string reason = append_numbers(value, numbers); !reason.empty())
+        refuse(spec, value, source, reason);
+      for (const int64_t number : numbers)
+        if (static_cast<double>(number) < spec.min || static_cast<double>(number) > spec.max)
+          refuse(spec, value, source, fmt::format("{} is out of range", number));
       break;
     }
     case SettingType::Int: {

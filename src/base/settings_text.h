@@ -16,6 +16,8 @@ std::vector<std::string> flag_names(const SettingSpec& spec);  // {"-t", "--thre
 std::vector<std::string> choice_names(const SettingSpec& spec);
 std::string allowed_values(const SettingSpec& spec);  // "0 to 1024", "error, warn or info"; empty when anything is
 
+std::vector<std::string> split_text(std::string_view text, char separator);  // none for an empty text
+
 // The value as this setting stores it. Error{Usage} with `source` in front when it is not allowed.
 std::string checked_value(const SettingSpec& spec, std::string_view value, const std::string& source);
 

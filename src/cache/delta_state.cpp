@@ -45,6 +45,14 @@ DeltaState::Rows DeltaState::rows(void* memory, int64_t count) const {
           make_f32(g + window_ * shape_.value_heads, {count, shape_.value_heads})};
 }
 
+size_t DeltaState::pending_bytes() const {
+  return static_cast<size_t>(window_ * (shape_.channels() + 2 * shape_.value_heads)) * sizeof(float);
+}
+
+uint64_t DeltaState::bytes_at_most() const {
+  return matrix_.bytes() + (is_anchored() ? since_.bytes() : pending_bytes());
+}
+
 void DeltaState::prepare(int64_t rows, int64_t certain) {
   if (is_anchored()) {
     writable(rows);
@@ -55,8 +63,7 @@ void DeltaState::prepare(int64_t rows, int64_t certain) {
                                          std::to_string(window_) + ", the window of the caches");
   matrix(pending() + certain);
   if (rows == certain) return;
-  if (since_.bytes() == 0)
-    since_ = Block(*pool_, static_cast<size_t>(window_ * (shape_.channels() + 2 * shape_.value_heads)) * sizeof(float));
+  if (since_.bytes() == 0) since_ = Block(*pool_, pending_bytes());
   pending() > 0 ? since_.writable() : since_.overwritable();  // rows that are pending now are read first
 }
 

@@ -65,6 +65,7 @@ class DeltaState {
   // Back to an earlier length. Error{Argument} for anything before oldest().
   void truncate(int64_t length);
   uint64_t bytes() const { return matrix_.bytes() + since_.bytes(); }
+  uint64_t bytes_at_most() const;  // with all the rows pending that may be
   // Of the matrix and the slots in use: functions of the tokens. Error{Argument} when rows are pending.
   uint64_t hash(uint64_t seed) const;
   void save(ArchiveWriter& writer) const;
@@ -74,6 +75,7 @@ class DeltaState {
   DeltaState(PagePool& pool, const Shape& shape, int64_t chunk, int64_t window);
   View view(void* matrix, void* ring) const;
   Rows rows(void* memory, int64_t count) const;
+  size_t pending_bytes() const;  // room for a window of rows
   void check_settled() const;
   template <class Visit>
   void each_used_part(const View& view, Visit&& visit) const;

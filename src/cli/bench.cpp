@@ -1,48 +1,24 @@
-// strata bench --op: arms side by side, and what the machine can do at most.
+// strata bench. Here: --op, arms side by side, and what the machine can do at most.
 #include "evidence/bench.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/error.h"
+#include "cli/bench_settings.h"
 #include "cli/commands.h"
 #include "cli/common_settings.h"
 #include "cli/evidence_settings.h"
+#include "cli/progress.h"
 #include "evidence/device_ceilings.h"
 
 namespace strata::cli {
 namespace {
 
 constexpr std::string_view kCeilings = "ceilings";  // in the place of an operator
-
-constexpr std::array kOwn{
-    SettingSpec{.name = "bench.shape",
-                .flags = "--shape",
-                .type = SettingType::Text,
-                .group = "Evidence",
-                .help = "only shapes whose name has this in it",
-                .persistent = false},
-    SettingSpec{.name = "bench.samples",
-                .flags = "--samples",
-                .type = SettingType::Int,
-                .default_text = "9",
-                .min = 1,
-                .max = 1000,
-                .group = "Evidence",
-                .help = "samples of each arm; their median is printed"},
-    SettingSpec{.name = "bench.format",
-                .flags = "-o,--format",
-                .type = SettingType::Choice,
-                .default_text = "table",
-                .choices = "table|json|csv|md",
-                .group = "Evidence",
-                .help = "how results are written"},
-};
 
 std::string short_time(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.2f} us", seconds * 1e6);
@@ -146,15 +122,20 @@ void print_ceilings(const Ceilings& ceilings, const std::string& format) {
 
 std::vector<BenchResult> bench_operator(CommandContext& context, const OperatorEvidence& evidence,
                                         const std::vector<ArmInfo>& arms, const Ceilings& ceilings,
-                                        const BenchOptions& options, const std::string& format) {
-  const std::string& wanted = context.settings.get_text("bench.shape");
+                                        const BenchOptions& options, const std::string& format, Progress& progress) {
+  const std::vector<std::string>& wanted = context.settings.get_texts("bench.shape");
   std::vector<BenchResult> all;
   const bool accelerated = options.accelerator != nullptr && evidence.device_shapes != nullptr;
-  for (const auto& make : accelerated ? evidence.device_shapes() : evidence.shapes()) {
-    if (context.interrupted) throw Error(ErrorKind::Interrupted, "interrupted");
+  const auto shapes = accelerated ? evidence.device_shapes() : evidence.shapes();
+  size_t count = 0;
+  for (const auto& make : shapes) {
+    if (context.interrupted) break;
+    progress.show(fmt::format("{}: shape {} of {}", evidence.op, ++count, shapes.size()));
     BenchShape shape = make();
-    if (!wanted.empty() && shape.name.find(wanted) == std::string::npos) continue;
+    const auto has = [&](const std::string& part) { return shape.name.find(part) != std::string::npos; };
+    if (!wanted.empty() && std::none_of(wanted.begin(), wanted.end(), has)) continue;
     for (BenchResult& result : run_bench(evidence.op, arms, shape, ceilings, options)) {
+      progress.clear();
       if (format != "json") print_row(format, cells_of(result));
       all.push_back(std::move(result));
     }
@@ -171,18 +152,39 @@ std::vector<std::pair<const OperatorEvidence*, std::vector<ArmInfo>>> chosen_ope
     list.back().second.push_back(chosen.arm);
   }
   if (list.empty())
-    throw Error(ErrorKind::Usage, "operator " + settings.get_text("op") + " has no shapes to time; --op ceilings and " +
+    throw Error(ErrorKind::Usage, "operator " + settings.get_text("op") +
+                                      " has no shapes to time; --op ceilings, all and " +
                                       "operators with shapes can be timed");
   return list;
 }
 
-int run(CommandContext& context) {
-  const Settings& settings = context.settings;
-  const std::string format = settings.get_bool("json") ? "json" : settings.get_text("bench.format");
+std::string operator_format(const Settings& settings) {
+  const std::string& format = settings.get_text("bench.format");
+  if (settings.get_bool("json")) return "json";
+  if (format == "jsonl" || format == "sql" || format == "none")
+    throw Error(ErrorKind::Usage, "is a format of model benchmarks; with --op: table, md, csv or json", "-o " + format);
+  return format == "auto" ? "table" : format;
+}
+
+int one_thread_count(const Settings& settings) {
+  if (settings.origin("bench.threads") == SettingOrigin::Default) return static_cast<int>(settings.get_int("threads"));
+  const std::vector<int64_t> threads = settings.get_ints("bench.threads");
+  if (threads.size() != 1) throw Error(ErrorKind::Usage, "give one number of threads with --op", "-t");
+  return static_cast<int>(threads.front());
+}
+
+}  // namespace
+
+int bench_operators(CommandContext& context) {
+  Settings& settings = context.settings;
+  const std::string format = operator_format(settings);
   BenchOptions options;
   const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  options.threads = settings.get_int("threads") > 0 ? static_cast<int>(settings.get_int("threads")) : cores;
+  options.threads = one_thread_count(settings) > 0 ? one_thread_count(settings) : cores;
   options.samples = static_cast<int>(settings.get_int("bench.samples"));
+  const std::vector<std::string>& arm = settings.get_texts("bench.arm");
+  if (arm.size() > 1) throw Error(ErrorKind::Usage, "give one arm with --op", "--arm");
+  if (!arm.empty()) settings.set("only_arm", arm.front(), SettingOrigin::Flag, "--arm");
   options.cpu = allowed_cpu(settings);
   options.accelerator = chosen_accelerator(settings);
   options.cancelled = [&] { return context.interrupted.load(); };
@@ -201,25 +203,26 @@ int run(CommandContext& context) {
   if (!only_ceilings && format == "md") fmt::print("|---|---|---|---:|---:|---:|---:|---:|---|\n");
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   bool measured = only_ceilings;
+  Progress progress;
   for (const auto& [evidence, arms] : operators)
-    for (const BenchResult& result : bench_operator(context, *evidence, arms, ceilings, options, format)) {
+    for (const BenchResult& result : bench_operator(context, *evidence, arms, ceilings, options, format, progress)) {
       measured = measured || result.refusal.empty();
       rows.push_back(json_row(result, options.threads));
     }
-  if (context.interrupted) throw Error(ErrorKind::Interrupted, "interrupted");
   if (format == "json")
     fmt::print("{}\n", nlohmann::ordered_json{{"ceilings", json_of(ceilings)}, {"results", rows}}.dump(2));
+  if (context.interrupted) throw Error(ErrorKind::Interrupted, "interrupted; what was measured is printed");
   return measured ? 0 : exit_code(ErrorKind::Evidence);
 }
 
-}  // namespace
-
 Command bench_command() {
   return {.name = "bench",
-          .summary = "Time an operator's arms side by side; --op ceilings: what this machine can do at most.",
-          .own = kOwn,
-          .settings = {"op", "only_arm", "device", "threads", "json", "cpu.isa"},
-          .run = run};
+          .summary = "Time a model as llama-bench does, or with --op an operator's arms side by side.",
+          .own = bench_settings(),
+          .settings = bench_shared_settings(),
+          .run = [](CommandContext& context) {
+            return context.settings.get_text("op").empty() ? bench_models(context) : bench_operators(context);
+          }};
 }
 
 }  // namespace strata::cli

@@ -66,6 +66,8 @@ std::string_view value_name(const SettingSpec& spec) {
     case SettingType::Text: return " TEXT";
     case SettingType::Choice: return " NAME";
     case SettingType::Path: return " PATH";
+    case SettingType::Ints: return " N,...";
+    case SettingType::Choices: return " NAME,...";
   }
   return "";
 }

@@ -5,16 +5,19 @@
 
 namespace strata::cli {
 
+Command ab_command();
 Command bench_command();
 Command chat_command();
 Command completion_command();
 Command config_command();
 Command convert_command();
 Command devices_command();
+Command diff_command();
 Command evidence_command();
 Command generate_command();
 Command inspect_command();
 Command parity_command();
+Command perplexity_command();
 Command profile_command();
 Command plan_command();
 Command quantize_command();

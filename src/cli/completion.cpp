@@ -27,7 +27,7 @@ std::string bash_script(const Program& program, const Settings& settings) {
     commands += fmt::format(" {}", command.name);
     cases += fmt::format("    {}) options=\"{}\" ;;\n", command.name, options_of(command, settings));
     for (const SettingSpec* spec : accepted_settings(&command, settings))
-      if (spec->type == SettingType::Choice)
+      if (spec->type == SettingType::Choice || spec->type == SettingType::Choices)
         for (const std::string& flag : flag_names(*spec))
           choices +=
               fmt::format("    {}:{}) words=\"{}\" ;;\n", command.name, flag, fmt::join(choice_names(*spec), " "));

@@ -2,13 +2,13 @@
 #include "gguf/hf/convert.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <filesystem>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/progress.h"
 #include "gguf/quant.h"
 
 namespace strata::cli {
@@ -59,10 +59,10 @@ int run(CommandContext& context) {
   options.type = wanted_type(settings.get_text("outtype"));
   options.cancelled = &context.interrupted;
   options.warn = [&](const std::string& message) { context.log.warn(message); };
-  if (::isatty(STDERR_FILENO) != 0)
-    options.progress = [](uint64_t done, uint64_t total, const std::string& tensor) {
-      fmt::print(stderr, "{:3} %  {:<60.60}\r", total == 0 ? 100 : done * 100 / total, tensor);
-    };
+  Progress progress;
+  options.progress = [&](uint64_t done, uint64_t total, const std::string& tensor) {
+    if (progress.due()) progress.show(fmt::format("{:3} %  {:<60.60}", total == 0 ? 100 : done * 100 / total, tensor));
+  };
   if (settings.get_bool("dry_run")) {
     const gguf::hf::ConversionSummary summary = gguf::hf::describe_conversion(directory, options);
     fmt::print("{}: {} tensors, {:.1f} MiB as {}, {} MTP blocks, {}\n", summary.architecture, summary.tensors,
@@ -72,7 +72,7 @@ int run(CommandContext& context) {
   }
   const std::string path = output_path(settings, directory);
   gguf::hf::convert(directory, path, options);
-  if (options.progress) fmt::print(stderr, "{:<70}\r", "");
+  progress.clear();
   fmt::print("{} ({:.1f} MiB)\n", path, static_cast<double>(std::filesystem::file_size(path)) / 1048576);
   return 0;
 }

@@ -1,5 +1,6 @@
 #include "cli/evidence_settings.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
@@ -12,7 +13,7 @@ constexpr std::array kEvidence{
     SettingSpec{.name = "op",
                 .type = SettingType::Text,
                 .group = "Evidence",
-                .help = "operator; not set: all",
+                .help = "operator, or several with commas between them; all: every one",
                 .persistent = false},
     SettingSpec{.name = "only_arm",
                 .flags = "--arm,--only-arm",
@@ -49,19 +50,22 @@ std::vector<Chosen> arms_of(std::vector<Chosen> chosen, bool accelerator) {
 }
 
 std::vector<Chosen> chosen_arms(const Settings& settings) {
-  const std::string &op = settings.get_text("op"), &arm = settings.get_text("only_arm");
+  const std::string& arm = settings.get_text("only_arm");
+  std::vector<std::string> wanted = split_text(settings.get_text("op"), ',');
+  if (wanted == std::vector<std::string>{"all"}) wanted.clear();
   std::vector<Chosen> chosen;
   std::vector<std::string> operators, arms;
   for (const OperatorEvidence& evidence : operator_evidence()) {
     operators.push_back(evidence.op);
-    if (!op.empty() && evidence.op != op) continue;
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), evidence.op) == wanted.end()) continue;
     for (const ArmInfo& info : evidence.arms) {
       arms.push_back(info.name);
       if (arm.empty() || info.name == arm) chosen.push_back({&evidence, info});
     }
   }
-  if (!op.empty() && find_operator(op) == nullptr)
-    throw Error(ErrorKind::Usage, "there is no operator " + quoted_text(op) + did_you_mean(op, operators, ""));
+  for (const std::string& op : wanted)
+    if (find_operator(op) == nullptr)
+      throw Error(ErrorKind::Usage, "there is no operator " + quoted_text(op) + did_you_mean(op, operators, ""));
   if (chosen.empty())
     throw Error(ErrorKind::Usage, "there is no arm " + quoted_text(arm) + did_you_mean(arm, arms, ""));
   return chosen;

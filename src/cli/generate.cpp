@@ -18,7 +18,10 @@
 #include "cli/model_settings.h"
 #include "cli/profile_settings.h"
 #include "cli/readable.h"
+#include "measure/synthetic_depth.h"
+#include "measure/token_trace.h"
 #include "runtime/chat.h"
+#include "runtime/plan.h"
 #include "runtime/session.h"
 
 namespace strata::cli {
@@ -26,6 +29,8 @@ namespace {
 
 constexpr size_t kMaxGrammarBytes = size_t{4} << 20;  // the grammar has its own, smaller limit
 constexpr size_t kMaxPromptBytes = size_t{256} << 20;
+
+enum class Product { Text, Profile };
 
 constexpr std::array kOwn{
     SettingSpec{.name = "prompt",
@@ -107,6 +112,18 @@ constexpr std::array kOwn{
                 .persistent = false},
 };
 
+constexpr std::array kProfileOwn{
+    SettingSpec{.name = "profile.depth",
+                .flags = "--depth",
+                .type = SettingType::Int,
+                .default_text = "0",
+                .min = 0,
+                .max = 16777215,
+                .group = "Profile",
+                .help = "begin behind so many positions of random cache contents; the end of the text is ignored then",
+                .persistent = false},
+};
+
 std::string read_stdin() {
   std::string text;
   char chunk[65536];
@@ -179,10 +196,16 @@ bool session_exists(const Settings& settings) {
   return !path.empty() && std::filesystem::exists(path, ignored);
 }
 
-void check_one_prompt(const Settings& settings) {
+int64_t depth_of(const Settings& settings, Product product) {
+  return product == Product::Profile ? settings.get_int("profile.depth") : 0;
+}
+
+void check_one_prompt(const Settings& settings, Product product) {
   int given = 0;
   for (const char* name : {"prompt", "file", "tokens"}) given += settings.origin(name) != SettingOrigin::Default;
-  const bool goes_on = session_exists(settings);
+  const bool deep = depth_of(settings, product) > 0, goes_on = deep || session_exists(settings);
+  if (deep && (settings.get_bool("chat") || !settings.get_text("session").empty()))
+    throw Error(ErrorKind::Usage, "--depth begins behind random contents: leave out --chat and --session");
   if (goes_on && given == 0) return;  // the session's text is continued
   if (given != 1) throw Error(ErrorKind::Usage, "give one of --prompt, --file and --tokens");
   if (settings.get_bool("chat") && !settings.get_text("tokens").empty())
@@ -222,16 +245,21 @@ double prompt_tokens_run(const GenerateResult& result, size_t prompt_tokens) {
   return static_cast<double>(static_cast<int64_t>(prompt_tokens) - result.cached_tokens);
 }
 
-void print_summary(const GenerateResult& result, size_t prompt_tokens, const Engine& engine, Queue& queue) {
+double mib(uint64_t bytes) { return static_cast<double>(bytes) / 1048576; }
+
+void print_summary(const GenerateResult& result, size_t prompt_tokens, Engine& engine, Queue& queue) {
   const auto outputs = static_cast<double>(result.tokens.size());
   const std::string kept = result.cached_tokens > 0 ? fmt::format(" ({} of them kept)", result.cached_tokens) : "";
   fmt::print(stderr, "prompt: {} tokens{}, {} | output: {} tokens, {} | ended by {}\n", prompt_tokens, kept,
              rate(prompt_tokens_run(result, prompt_tokens), result.prompt_seconds), result.tokens.size(),
              rate(outputs - 1, result.output_seconds), to_string(result.reason));
   fmt::print(stderr, "peak memory: {:.1f} MiB (model file {:.1f} MiB) | threads: {} | arms: {}\n",
-             static_cast<double>(peak_resident_bytes()) / 1048576,
-             static_cast<double>(engine.model().file().file_bytes()) / 1048576, queue.pool().threads(),
+             mib(peak_resident_bytes()), mib(engine.model().file().file_bytes()), queue.pool().threads(),
              arms_text(queue));
+  if (const FileTierStats file = engine.pool().file(); file.reserved > 0)
+    fmt::print(stderr,
+               "keys and values: {:.1f} MiB in a file, at most {:.1f} in memory | pages released: {}, read: {}\n",
+               mib(file.peak_used), mib(file.peak_resident), file.released, file.read);
   if (result.drafts[0].tried > 0) fmt::print(stderr, "drafts: {}\n", drafts_text(result));
 }
 
@@ -245,6 +273,11 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
     if (position.tried > 0) drafts.push_back({{"tried", position.tried}, {"accepted", position.accepted}});
   auto per_second = [](double count, double seconds) { return seconds > 0 ? count / seconds : 0.0; };
   const auto outputs = static_cast<double>(result.tokens.size());
+  const FileTierStats file = engine.pool().file();
+  const nlohmann::ordered_json kv_file{{"bytes", file.peak_used},
+                                       {"resident_bytes", file.peak_resident},
+                                       {"pages_released", file.released},
+                                       {"pages_read", file.read}};
   return {{"model", engine.model().file().path()},
           {"text", readable(text)},
           {"tokens", result.tokens},
@@ -259,11 +292,10 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
           {"predicted_per_second", per_second(std::max(0.0, outputs - 1), result.output_seconds)},
           {"peak_bytes", peak_resident_bytes()},
           {"threads", engine.queue().pool().threads()},
+          {"kv_file", kv_file},
           {"drafts", drafts},
           {"arms", arms}};
 }
-
-enum class Product { Text, Profile };
 
 class Generate {
  public:
@@ -288,8 +320,9 @@ class Generate {
   int run() {
     context_.log.info(fmt::format("{} | {}", engine_.model().file().path(), describe(engine_.model().spec())));
     if (request_.context > engine_.model().spec().context)
-      context_.log.warn(fmt::format("the context of {} is beyond the {} positions the model was trained for",
-                                    request_.context, engine_.model().spec().context));
+      context_.log.warn(
+          fmt::format("the context of {} is beyond the {} positions of the model: --rope-scaling extends them",
+                      request_.context, engine_.model().spec().context));
     return settings_.get_bool("chat") ? run_chat() : run_text();
   }
 
@@ -304,6 +337,7 @@ class Generate {
     if (!session.conversation.empty())
       throw Error(ErrorKind::Usage, "the session is a conversation: go on with strata chat", session_path);
     request_.prompt = read_request_prompt(settings_, engine_, session.held.tokens, prompt);
+    if (const int64_t depth = depth_of(settings_, product_); depth > 0) go_deep(depth, session.held);
     request_.sampler.skip = static_cast<uint64_t>(session.sampled);
     GenerateCallbacks callbacks;
     callbacks.interrupted = &context_.interrupted;
@@ -316,12 +350,34 @@ class Generate {
       return true;
     };
     if (settings_.get_bool("echo") && shows_text_) print(prompt);
-    const GenerateResult result = engine_.generate(request_, callbacks, session_path.empty() ? nullptr : &session.held);
+    const bool holds = session.held.sequence || !session_path.empty();
+    const GenerateResult result = engine_.generate(request_, callbacks, holds ? &session.held : nullptr);
     profile_.end();
     session.sampled += static_cast<int64_t>(result.tokens.size());
     if (!session_path.empty()) save_session(session_path, engine_, session);
     return finish(result, request_.prompt.size(),
                   json_result(result, text, request_.prompt.size(), load_seconds_, engine_));
+  }
+
+  // Puts the prompt behind random tokens, and makes a sequence that holds random rows for them.
+  void go_deep(int64_t depth, HeldSequence& held) {
+    const ModelSpec& spec = engine_.model().spec();
+    const EngineOptions& options = engine_.options();
+    held.tokens = token_trace(spec.vocabulary, depth);
+    request_.prompt.insert(request_.prompt.begin(), held.tokens.begin(), held.tokens.end());
+    if (request_.prompt.size() == held.tokens.size()) request_.prompt.push_back(held.tokens.front());
+    request_.ignore_end = true;
+    if (request_.context == 0)
+      request_.context = std::min(
+          kMaxContext, static_cast<int64_t>(request_.prompt.size()) + std::max<int64_t>(request_.max_tokens, 0));
+    const PlanRequest wanted{request_.context, 1, options.micro_batch, options.caches};
+    const std::string refusal = does_not_fit(spec, engine_.model().file(), wanted, options.memory_floor);
+    if (!refusal.empty()) throw Error(ErrorKind::Memory, refusal);
+    engine_.check(request_);
+    held.sequence.emplace(spec, request_.context, options.caches, engine_.pool());
+    const std::atomic<bool>& interrupted = context_.interrupted;
+    fill_synthetic(*held.sequence, spec, depth, 1, [&](int64_t) { return !interrupted; });
+    if (interrupted) throw Error(ErrorKind::Interrupted, "interrupted while the caches were filled");
   }
 
   int run_chat() {
@@ -387,7 +443,7 @@ class Generate {
 };
 
 int run(CommandContext& context, Product product) {
-  check_one_prompt(context.settings);
+  check_one_prompt(context.settings, product);
   std::optional<text::Grammar> grammar = read_grammar(context.settings);  // its errors come before the model is read
   if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "loading {} ...\r", model_path(context.settings));
   return Generate(context, std::move(grammar), product).run();
@@ -419,6 +475,7 @@ Command profile_command() {
   for (const SettingSpec& spec : kOwn) settings.push_back(spec.name);
   return {.name = "profile",
           .summary = "Run as generate does and print where the time goes.",
+          .own = kProfileOwn,
           .settings = std::move(settings),
           .run = [](CommandContext& context) { return run(context, Product::Profile); }};
 }

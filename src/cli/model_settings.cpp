@@ -51,19 +51,32 @@ constexpr std::array kModel{
                 .choices = kCacheTypes,
                 .group = "Model",
                 .help = "how values are stored, as for keys"},
+    SettingSpec{.name = "kv_resident",
+                .type = SettingType::Int,
+                .default_text = "0",
+                .min = 0,
+                .max = 16777216,
+                .group = "Model",
+                .help = "keep keys and values of all positions in a file, and in memory those of N positions of each "
+                        "attention layer, in pages of 64; changes memory and speed, never the text; 0: all in memory"},
+    SettingSpec{.name = "kv_file_dir",
+                .type = SettingType::Path,
+                .default_text = kDefaultTierFolder,
+                .group = "Model",
+                .help = "folder on a disk for the file of --kv-resident; the file has no name and goes with the run"},
     SettingSpec{.name = "rope_scaling",
                 .type = SettingType::Choice,
                 .default_text = "file",
                 .choices = "file|none|linear|yarn",
                 .group = "Model",
-                .help = "how positions beyond the trained context are rotated"},
+                .help = "how positions beyond the trained context are rotated; the context grows by the scale"},
     SettingSpec{.name = "rope_scale",
                 .type = SettingType::Real,
                 .default_text = "0",
                 .min = 0,
                 .max = 10000,
                 .group = "Model",
-                .help = "context scaling factor; 0: as the file says"},
+                .help = "context scaling factor, linear unless --rope-scaling says otherwise; 0: as the file says"},
     SettingSpec{.name = "rope_freq_base",
                 .type = SettingType::Real,
                 .default_text = "0",
@@ -78,13 +91,35 @@ constexpr std::array kModel{
                 .max = 16777216,
                 .group = "Model",
                 .help = "YaRN: context before scaling; 0: as the file says"},
+    SettingSpec{.name = "yarn_ext_factor",
+                .type = SettingType::Real,
+                .default_text = "-1",
+                .min = -1,
+                .max = 1,
+                .group = "Model",
+                .help = "YaRN: share of extrapolation; 0: interpolation alone; below 0: as the file says"},
     SettingSpec{.name = "yarn_attn_factor",
                 .type = SettingType::Real,
-                .default_text = "0",
-                .min = 0,
+                .default_text = "-1",
+                .min = -1,
                 .max = 100,
                 .group = "Model",
-                .help = "YaRN: attention factor; 0: 1 + 0.1 ln(scale)"},
+                .help = "YaRN: factor on cosine and sine, taken as it is; up to 0: the file's, else 1 + 0.1 ln(scale)"},
+    SettingSpec{
+        .name = "yarn_beta_fast",
+        .type = SettingType::Real,
+        .default_text = "-1",
+        .min = -1,
+        .max = 1000000,
+        .group = "Model",
+        .help = "YaRN: pairs that turn more often than this keep their frequency; up to 0: the file's, else 32"},
+    SettingSpec{.name = "yarn_beta_slow",
+                .type = SettingType::Real,
+                .default_text = "-1",
+                .min = -1,
+                .max = 1000000,
+                .group = "Model",
+                .help = "YaRN: pairs that turn less often than this are slowed; up to 0: the file's, else 1"},
     SettingSpec{
         .name = "qsa.select",
         .type = SettingType::Choice,
@@ -294,6 +329,7 @@ CacheOptions cache_options(const Settings& settings) {
   options.keys = type("cache_type_k");
   options.values = type("cache_type_v");
   options.index_keys = type("qsa.keys");
+  options.resident = settings.get_int("kv_resident");
   return options;
 }
 
@@ -307,11 +343,15 @@ EngineOptions engine_options(const Settings& settings, Profiler* profiler) {
   options.rope.factor = settings.get_real("rope_scale");
   options.rope.base = settings.get_real("rope_freq_base");
   options.rope.original_context = static_cast<double>(settings.get_int("yarn_orig_ctx"));
+  options.rope.ext = settings.get_real("yarn_ext_factor");
   options.rope.attention_factor = settings.get_real("yarn_attn_factor");
+  options.rope.beta_fast = settings.get_real("yarn_beta_fast");
+  options.rope.beta_slow = settings.get_real("yarn_beta_slow");
   options.forward.qsa =
       settings.get_text("qsa.select") == "fixed-width" ? QsaSemantics::FixedWidth : QsaSemantics::Blocks;
   options.memory_floor = static_cast<uint64_t>(settings.get_int("mem_floor")) << 20;
   options.caches = cache_options(settings);
+  options.tier_folder = settings.get_text("kv_file_dir");
   options.caches.anchored = settings.get_text("gdn.form") == "anchored";
   options.forward.mtp_hidden_norm =
       settings.get_text("mtp.hidden_norm") == "joint" ? MtpHiddenNorm::Joint : MtpHiddenNorm::PerStream;

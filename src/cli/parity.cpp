@@ -1,7 +1,6 @@
 // strata parity: every arm against its operator's oracle and bound.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <ctime>
@@ -11,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/common_settings.h"
 #include "cli/evidence_settings.h"
+#include "cli/progress.h"
 #include "cli/version.h"
 #include "device/device.h"
 #include "evidence/record.h"
@@ -105,8 +105,10 @@ int run(CommandContext& context) {
   if (settings.get_bool("record") && accelerated && options.accelerator->info().kind == AcceleratorKind::Emulation)
     throw Error(ErrorKind::Usage, "a run on the emulation proves nothing about a device: there is nothing to record");
   options.cancelled = [&] { return context.interrupted.load(); };
-  if (::isatty(STDERR_FILENO) != 0)
-    options.progress = [](int done, int total) { fmt::print(stderr, "{} of {} cases \r", done, total); };
+  Progress progress;
+  options.progress = [&](int done, int total) {
+    if (progress.due()) progress.show(fmt::format("{} of {} cases", done, total));
+  };
   if (!json)
     fmt::print("{:<18} {:<12} {:<15} {:>6} {:>9} {:>9} {:>8} {:>8} {:>7}  {}\n", "operator", "arm", "class", "cases",
                "of bound", "same bits", "controls", "mutants", "seconds", "");
@@ -114,6 +116,7 @@ int run(CommandContext& context) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Chosen& chosen : arms_of(chosen_arms(settings), accelerated)) {
     const ParityReport report = run_parity(*chosen.evidence, chosen.arm, options);
+    progress.clear();
     if (context.interrupted) throw Error(ErrorKind::Interrupted, "interrupted");
     failed = failed || (report.ran() && !report.passed());
     incomplete = incomplete || !report.ran();

@@ -2,12 +2,12 @@
 #include "gguf/quantize.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/progress.h"
 
 namespace strata::cli {
 namespace {
@@ -68,12 +68,13 @@ int run(CommandContext& context) {
     print_table(gguf::plan_quantize(input, options), false);
     return 0;
   }
-  if (::isatty(STDERR_FILENO) != 0)
-    options.progress = [](uint64_t done, uint64_t total, const std::string& tensor) {
-      fmt::print(stderr, "{:3} %  {:<60.60}\r", total == 0 ? 100 : done * 100 / total, gguf::printable(tensor));
-    };
+  Progress progress;
+  options.progress = [&](uint64_t done, uint64_t total, const std::string& tensor) {
+    if (progress.due())
+      progress.show(fmt::format("{:3} %  {:<60.60}", total == 0 ? 100 : done * 100 / total, gguf::printable(tensor)));
+  };
   const gguf::QuantizeReport report = gguf::quantize(input, output, options);
-  if (options.progress) fmt::print(stderr, "{:<70}\r", "");
+  progress.clear();
   print_table(report, true);
   fmt::print("{}\n", output);
   return 0;

@@ -2,13 +2,13 @@
 #include "model/synth.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/model_settings.h"
+#include "cli/progress.h"
 #include "model/model.h"
 
 namespace strata::cli {
@@ -188,12 +188,12 @@ int run(CommandContext& context) {
     return 0;
   }
   if (path.empty()) throw Error(ErrorKind::Usage, "name the file to write", "--outfile");
-  if (::isatty(STDERR_FILENO) != 0)
-    options.progress = [](uint64_t done, uint64_t total, const std::string& tensor) {
-      fmt::print(stderr, "{:3} %  {:<60.60}\r", total == 0 ? 100 : done * 100 / total, tensor);
-    };
+  Progress progress;
+  options.progress = [&](uint64_t done, uint64_t total, const std::string& tensor) {
+    if (progress.due()) progress.show(fmt::format("{:3} %  {:<60.60}", total == 0 ? 100 : done * 100 / total, tensor));
+  };
   const SynthSummary summary = write_synth(path, options);
-  if (options.progress) fmt::print(stderr, "{:<70}\r", "");
+  progress.clear();
   fmt::print("{}: {}\n", path, describe(Model::load(path).spec()));  // loading checks what was written
   print_summary(summary, *scheme);
   return 0;

@@ -8,5 +8,6 @@ namespace strata::cli {
 // "-dirty" when tracked files differed from it.
 std::string version_text();
 std::string build_commit();  // "5ebe621", "" when unknown
+int build_number();          // commits up to that one, 0 when unknown
 
 }  // namespace strata::cli

@@ -22,16 +22,28 @@ void check_cache_types(const ModelSpec& spec, const CacheOptions& caches) {
     }
 }
 
+namespace {
+
+// Cells are numbered in 32 bits, and positions have to be exact in f32.
+void check_capacity(int64_t capacity) {
+  if (capacity < 0 || capacity > kMaxContext)
+    throw Error(ErrorKind::Argument, "a sequence holds up to " + std::to_string(kMaxContext) + " positions, not " +
+                                         std::to_string(capacity) + ": ask for a smaller context (-c)");
+}
+
+}  // namespace
+
 Sequence::Sequence(const ModelSpec& spec, int64_t capacity, const CacheOptions& options, PagePool pool)
     : trunk_layers_(spec.trunk_layers()), capacity_(capacity), options_(options) {
+  check_capacity(capacity);
   layers.resize(spec.layers.size());
   for (size_t i = 0; i < layers.size(); ++i) {
     const LayerSpec& layer = spec.layers[i];
     LayerCaches& caches = layers[i];
     if (layer.mixer == MixerKind::Attention) {
       const AttentionSpec& attention = layer.attention;
-      caches.k = PagedRows(pool, options.keys, {attention.kv_heads, attention.head_dim});
-      caches.v = PagedRows(pool, options.values, {attention.kv_heads, attention.head_dim});
+      caches.k = PagedRows(pool, options.keys, {attention.kv_heads, attention.head_dim}, options.resident);
+      caches.v = PagedRows(pool, options.values, {attention.kv_heads, attention.head_dim}, options.resident);
     } else {
       const DeltaSpec& delta = spec.delta;
       const DeltaState::Shape shape{delta.key_heads, delta.value_heads, delta.dk, delta.dv};
@@ -127,6 +139,7 @@ int64_t Sequence::max_window() const {
 }
 
 void Sequence::set_capacity(int64_t capacity) {
+  check_capacity(capacity);
   if (capacity < std::max(length_, mtp_length_))
     throw Error(ErrorKind::Argument, "a sequence of " + std::to_string(length_) +
                                          " positions cannot have a context of " + std::to_string(capacity));
@@ -192,8 +205,10 @@ StateBytes Sequence::bytes() const {
 StateBytes state_bytes(const ModelSpec& spec, int64_t length, const CacheOptions& options) {
   const Sequence fresh(spec, length, options);  // memory that nobody touched costs nothing
   StateBytes sum = fresh.bytes();
+  sum.delta = 0;
   for (size_t i = 0; i < fresh.layers.size(); ++i) {
     const LayerCaches& caches = fresh.layers[i];
+    sum.delta += caches.delta.bytes_at_most();
     sum.kv += caches.k.bytes_at(length) + caches.v.bytes_at(length);
     if (!caches.index_keys.empty()) sum.index += caches.index_keys.bytes_at(length / spec.layers[i].indexer.ratio);
   }

@@ -17,7 +17,8 @@ struct CacheOptions {
   DType keys = DType::F16, values = DType::F16;  // f32, f16, bf16, q8_0, q4_0
   DType index_keys = DType::BF16;                // f32, f16, bf16
   int64_t window = 8;                            // rows of one call that can be taken back
-  bool anchored = false;                         // delta nets in the anchored form (delta_state.h): other bits
+  int64_t resident = 0;   // positions whose keys and values stay in memory, the others in a file; 0: all
+  bool anchored = false;  // delta nets in the anchored form (delta_state.h): other bits
 };
 
 // Block formats need heads of whole blocks, in every layer with attention. Error{Usage} naming setting, type and head.
@@ -37,14 +38,14 @@ struct StateBytes {
   uint64_t kv = 0, index = 0, delta = 0, convolution = 0, ngram = 0;
   uint64_t total() const { return kv + index + delta + convolution + ngram; }
 };
-// What a sequence of that length takes, without making one.
+// What a sequence of that length takes at most, without making one: the rows that drafts leave pending are counted.
 StateBytes state_bytes(const ModelSpec& spec, int64_t length, const CacheOptions& options = {});
 
 // A value: a copy shares all memory until one of the two writes to it.
 class Sequence {
  public:
-  // capacity: positions it may hold. Error{Memory} when the pool has not enough for the fixed part, Error{Argument}
-  // when a cache type does not fit the model.
+  // capacity: positions it may hold, up to kMaxContext. Error{Memory} when the pool has not enough for the fixed part,
+  // Error{Argument} when a cache type does not fit the model.
   Sequence(const ModelSpec& spec, int64_t capacity, const CacheOptions& options = {}, PagePool pool = PagePool());
 
   int64_t capacity() const { return capacity_; }

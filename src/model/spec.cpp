@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "base/error.h"
 #include "model/spec_reader.h"
@@ -46,6 +47,29 @@ const Family& family_of(const gguf::File& file) {
               file.path());
 }
 
+// none, linear or yarn. A factor alone means linear where the file has no scaling.
+std::string scaling_type(const SpecReader& in, const RopeOverride& wanted) {
+  std::string scaling = in.file().get_string(in.key("rope.scaling.type")).value_or("none");
+  if (scaling == "none" && wanted.scaling.empty() && wanted.factor > 0) scaling = "linear";
+  if (!wanted.scaling.empty()) scaling = wanted.scaling;
+  if (scaling != "none" && scaling != "linear" && scaling != "yarn")
+    in.fail("rope.scaling.type", "is '" + gguf::printable(scaling) + "'; this build knows none, linear and yarn");
+  if (scaling == "none" && wanted.factor > 0)
+    throw Error(ErrorKind::Usage, "--rope-scale has no meaning with --rope-scaling none: take linear or yarn");
+  const bool yarn_settings = wanted.original_context > 0 || wanted.attention_factor > 0 || wanted.ext >= 0 ||
+                             wanted.beta_fast > 0 || wanted.beta_slow > 0;
+  if (scaling != "yarn" && yarn_settings)
+    throw Error(ErrorKind::Usage,
+                "--yarn-* settings have no meaning with RoPE scaling " + scaling + ": add --rope-scaling yarn");
+  return scaling;
+}
+
+// The scaling covers `factor` times so many positions.
+void extend_context(ModelSpec& spec, double original) {
+  const double covered = std::min(original * spec.rope.factor, static_cast<double>(kMaxContext));
+  spec.context = std::max(spec.context, static_cast<int64_t>(covered));
+}
+
 void read_rope(const SpecReader& in, const RopeOverride& wanted, int head_dim, ModelSpec& spec) {
   RopeParams& rope = spec.rope;
   rope.rotary_dims = in.integer_or("rope.dimension_count", 2, head_dim, head_dim);
@@ -53,31 +77,37 @@ void read_rope(const SpecReader& in, const RopeOverride& wanted, int head_dim, M
   if (rope.pairs == RopePairs::Adjacent && rope.rotary_dims != head_dim)
     in.fail("rope.dimension_count", "must equal the head dim " + std::to_string(head_dim));
   rope.base = wanted.base > 0 ? wanted.base : in.real_or("rope.freq_base", 1.0001, 1e15, 10000);
-  std::string scaling = in.file().get_string(in.key("rope.scaling.type")).value_or("none");
-  if (!wanted.scaling.empty()) scaling = wanted.scaling;
+  const std::string scaling = scaling_type(in, wanted);
   if (scaling == "none") return;
-  if (scaling != "linear" && scaling != "yarn")
-    in.fail("rope.scaling.type", "is '" + gguf::printable(scaling) + "'; this build knows none, linear and yarn");
   rope.scaling = scaling == "yarn" ? RopeScaling::Yarn : RopeScaling::Linear;
   rope.factor = wanted.factor > 0 ? wanted.factor : in.real_or("rope.scaling.factor", 1e-3, 1e4, 1);
-  if (rope.scaling == RopeScaling::Linear) return;
+  if (rope.scaling == RopeScaling::Linear) {
+    if (wanted.factor > 0) extend_context(spec, static_cast<double>(spec.context));
+    return;
+  }
+  auto chosen = [&](double by_user, const char* key, double min, double max, double otherwise) {
+    return by_user > 0 ? by_user : in.real_or(key, min, max, otherwise);
+  };
   rope.original_context = wanted.original_context > 0 ? wanted.original_context
                                                       : in.integer_or("rope.scaling.original_context_length", 1,
                                                                       INT32_MAX, static_cast<int>(spec.context));
-  rope.beta_fast = in.real_or("rope.scaling.yarn_beta_fast", 1e-3, 1e6, 32);
-  rope.beta_slow = in.real_or("rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1);
-  rope.ext = in.real_or("rope.scaling.yarn_ext_factor", 0, 1, 1);
-  rope.attention_factor = in.real_or("rope.scaling.yarn_attn_factor", 0, 100, 0);
-  if (wanted.attention_factor > 0) rope.attention_factor = wanted.attention_factor;
+  rope.beta_fast = chosen(wanted.beta_fast, "rope.scaling.yarn_beta_fast", 1e-3, 1e6, 32);
+  rope.beta_slow = chosen(wanted.beta_slow, "rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1);
+  rope.ext = wanted.ext >= 0 ? wanted.ext : in.real_or("rope.scaling.yarn_ext_factor", 0, 1, 1);
+  rope.attention_factor = chosen(wanted.attention_factor, "rope.scaling.yarn_attn_factor", 0, 100, 0);
+  extend_context(spec, rope.original_context);
+}
+
+// What cos and sin are multiplied by when no factor is stated.
+double yarn_magnitude(const RopeParams& rope) {
+  return rope.ext != 0 && rope.factor > 1 ? 1 + 0.1 * std::log(rope.factor) : 1;
 }
 
 // rope.scaling.attn_factor multiplies m, whether m was stated or follows from the factor.
 void apply_attn_factor(const SpecReader& in, RopeParams& rope) {
   const double factor = in.real_or("rope.scaling.attn_factor", 1e-3, 100, 1);
   if (rope.scaling != RopeScaling::Yarn || factor == 1) return;
-  const double m = rope.attention_factor > 0 ? rope.attention_factor
-                                             : (rope.ext != 0 && rope.factor > 1 ? 1 + 0.1 * std::log(rope.factor) : 1);
-  rope.attention_factor = m * factor;
+  rope.attention_factor = (rope.attention_factor > 0 ? rope.attention_factor : yarn_magnitude(rope)) * factor;
 }
 
 void read_delta(const SpecReader& in, const Family& family, ModelSpec& spec) {
@@ -251,7 +281,7 @@ ModelSpec read_spec(const gguf::File& file, const RopeOverride& rope) {
   spec.arch = family.arch;
   spec.name = file.get_string("general.name").value_or("");
   spec.hidden = in.integer("embedding_length", 1, kMaxWidth);
-  spec.context = in.integer("context_length", 1, INT32_MAX);
+  spec.context = std::min<int64_t>(in.integer("context_length", 1, INT32_MAX), kMaxContext);
   spec.eps = static_cast<float>(in.real("attention.layer_norm_rms_epsilon", 1e-12, 1));
   spec.layers.resize(static_cast<size_t>(in.integer("block_count", 1, kMaxBlocks)));
   spec.mtp_layers = in.integer_or("nextn_predict_layers", 0, static_cast<int64_t>(spec.layers.size()) - 1, 0);
@@ -298,6 +328,25 @@ std::string describe(const ModelSpec& spec) {
   if (!spec.ngrams.empty()) text += ", n-gram table";
   if (spec.mtp_layers > 0) text += ", MTP";
   return text;
+}
+
+std::string describe_rope(const ModelSpec& spec) {
+  const RopeParams& rope = spec.rope;
+  auto number = [](double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.5g", value);
+    return std::string(text);
+  };
+  if (rope.scaling == RopeScaling::None) return {};
+  if (rope.scaling == RopeScaling::Linear)
+    return "linear, scale " + number(rope.factor) + ": " + std::to_string(spec.context) + " positions";
+  const double usual = yarn_magnitude(rope);
+  std::string text = "YaRN, scale " + number(rope.factor) + ": " +
+                     std::to_string(static_cast<int64_t>(rope.original_context)) + " to " +
+                     std::to_string(spec.context) + " positions, attention factor ";
+  if (rope.attention_factor > 0)
+    return text + number(rope.attention_factor) + " as stated (engines that replace it take " + number(usual) + ")";
+  return text + number(usual);
 }
 
 }  // namespace strata

@@ -61,7 +61,8 @@ struct LayerSpec {
 struct ModelSpec {
   std::string arch;  // as in the file
   std::string name;
-  int64_t vocabulary = 0, hidden = 0, context = 0;  // context: positions the model was trained for
+  int64_t vocabulary = 0, hidden = 0;
+  int64_t context = 0;  // positions the model was trained for, or to which RoPE scaling extends them
   float eps = 1e-6f;
   RopeParams rope;
   DeltaSpec delta;      // of every delta-net layer
@@ -80,11 +81,17 @@ struct ModelSpec {
 
 // Settings of a run that change the mathematics; a cache belongs to one value of them.
 struct RopeOverride {
-  std::string scaling;  // empty: as the file says; none, linear, yarn
-  double factor = 0, original_context = 0, base = 0, attention_factor = 0;  // 0: as the file says
+  std::string scaling;                                // empty: as the file says; none, linear, yarn
+  double factor = 0, original_context = 0, base = 0;  // 0: as the file says
+  double attention_factor = 0;                        // at most 0: as the file says
+  double ext = -1;                                    // below 0: as the file says
+  double beta_fast = 0, beta_slow = 0;                // at most 0: as the file says
 };
+// A longer context than this is refused: every position up to it is exact in f32, as the angles of RoPE need.
+inline constexpr int64_t kMaxContext = int64_t{1} << 24;
 
-// Reads and checks the metadata. Error{Model} naming the key, its value and what is possible.
+// Reads and checks the metadata. Error{Model} naming the key, its value and what is possible; Error{Usage} for settings
+// of a scaling that is not in use.
 ModelSpec read_spec(const gguf::File& file, const RopeOverride& rope = {});
 
 // Architectures that read_spec knows.
@@ -92,5 +99,9 @@ const std::vector<std::string>& known_architectures();
 
 // One line for people: "qwen4exp, 8 layers (6 delta net, 2 QSA), hidden 320, 8 experts".
 std::string describe(const ModelSpec& spec);
+
+// "YaRN, scale 2: 262144 to 524288 positions, attention factor 1.0693"; empty without scaling. A stated attention
+// factor is taken as it is, which is said.
+std::string describe_rope(const ModelSpec& spec);
 
 }  // namespace strata

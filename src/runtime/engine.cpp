@@ -1,10 +1,11 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "base/error.h"
 #include "runtime/plan.h"
-#include "runtime/slot.h"
+#include "runtime/scheduler.h"
 #include "runtime/vocabulary.h"
 
 namespace strata {
@@ -15,7 +16,12 @@ Model load_model(const EngineOptions& options) {
   return Model::load(options.model, options.rope);
 }
 
-PagePool make_pool(uint64_t limit) { return limit > 0 ? PagePool(limit) : PagePool(); }
+PagePool make_pool(const EngineOptions& options) {
+  PagePool pool = options.sequence_bytes > 0 ? PagePool(options.sequence_bytes) : PagePool();
+  if (options.caches.resident > 0) check_tier_folder(options.tier_folder);
+  pool.set_folder(options.tier_folder);
+  return pool;
+}
 
 int thread_count(int wanted) { return wanted > 0 ? wanted : list_devices().front().cores; }
 
@@ -27,7 +33,7 @@ Engine::Engine(const EngineOptions& options, Log& log)
       model_(load_model(options)),
       queue_(thread_count(options.threads), log),
       forward_(model_, queue_, options.forward),
-      pool_(make_pool(options.sequence_bytes)) {
+      pool_(make_pool(options)) {
   if (options.prompt_cache_bytes > 0) cache_.emplace(pool_, options.prompt_cache_bytes);
   if (options.micro_batch < 1 || options.micro_batch > 65536)
     throw Error(ErrorKind::Usage, "a micro-batch has 1 to 65536 tokens, not " + std::to_string(options.micro_batch));
@@ -38,6 +44,7 @@ Engine::Engine(const EngineOptions& options, Log& log)
   for (const auto& [op, arm] : options.arms) queue_.request_arm(op, arm);
   load_tokenizer();
   loading_.reset();
+  if (const std::string scaling = describe_rope(model_.spec()); !scaling.empty()) log.info("RoPE: " + scaling);
 }
 
 void Engine::load_tokenizer() {
@@ -90,6 +97,16 @@ void Engine::check(const GenerateRequest& request) const {
                                         "leave out --draft, or take another arm");
 }
 
+// Runs work, and again for each kept sequence that is dropped for its memory.
+template <class Work>
+auto Engine::with_memory(Work&& work) {
+  for (;;) try {
+      return work();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::Memory || !cache_ || !cache_->evict()) throw;
+    }
+}
+
 // The longest sequence at hand that holds a beginning of the prompt, or a new one.
 Sequence Engine::begin_sequence(const GenerateRequest& request, HeldSequence* held) {
   const int64_t context = context_for(request);
@@ -105,11 +122,7 @@ Sequence Engine::begin_sequence(const GenerateRequest& request, HeldSequence* he
     hit->sequence.set_capacity(context);
     return std::move(hit->sequence);
   }
-  for (;;) try {
-      return Sequence(model_.spec(), context, options_.caches, pool_);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::Memory || !cache_ || !cache_->evict()) throw;
-    }
+  return with_memory([&] { return Sequence(model_.spec(), context, options_.caches, pool_); });
 }
 
 std::unique_ptr<Slot> Engine::open(const GenerateRequest& request, const GenerateCallbacks& callbacks,
@@ -130,7 +143,7 @@ GenerateResult Engine::close(Slot& slot, HeldSequence* held) {
   std::vector<Sequence> checkpoints = slot.take_checkpoints();
   Sequence sequence = slot.take_sequence();
   if (held != nullptr) {
-    settle(sequence);  // it may be saved
+    with_memory([&] { forward_.settle(sequence); });  // it may be saved
     *held = {tokens, sequence};
   }
   if (cache_) {
@@ -140,38 +153,31 @@ GenerateResult Engine::close(Slot& slot, HeldSequence* held) {
   return slot.result();
 }
 
-void Engine::settle(Sequence& sequence) {
-  for (;;) try {
-      return forward_.settle(sequence);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::Memory || !cache_ || !cache_->evict()) throw;
-    }
-}
-
 void Engine::reserve(Slot& slot, const Segment& segment) {
   const auto rows = static_cast<int64_t>(segment.tokens.size());
-  for (;;) try {
-      return segment.sequence->prepare(rows, segment.certain < 0 ? rows : segment.certain);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::Memory) throw;
-      if (cache_ && cache_->evict()) continue;
-      if (!slot.has_checkpoints()) throw;
-      slot.drop_checkpoints();
-    }
+  const auto prepare = [&] { segment.sequence->prepare(rows, segment.certain < 0 ? rows : segment.certain); };
+  try {
+    with_memory(prepare);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::Memory || !slot.has_checkpoints()) throw;
+    slot.drop_checkpoints();
+    prepare();
+  }
 }
 
 GenerateResult Engine::generate(const GenerateRequest& request, const GenerateCallbacks& callbacks,
                                 HeldSequence* held) {
-  const std::unique_ptr<Slot> slot = open(request, callbacks, held);
-  while (!slot->done()) {
-    if (slot->interrupted())
-      slot->stop(FinishReason::Interrupted);
-    else if (below_memory_floor())
-      slot->stop(FinishReason::MemoryFloor);
-    else
-      step(*slot);
+  Scheduler alone(*this, {.slots = 1});
+  GenerateResult result;
+  std::exception_ptr thrown;
+  ScheduledCallbacks scheduled{callbacks, {}, {}};
+  scheduled.finished = [&](int64_t, GenerateResult made) { result = std::move(made); };
+  scheduled.failed = [&](int64_t, const Error&) { thrown = std::current_exception(); };
+  alone.add(request, scheduled, held);
+  while (alone.step()) {
   }
-  return close(*slot, held);
+  if (thrown) std::rethrow_exception(thrown);
+  return result;
 }
 
 bool Engine::below_memory_floor() const {
@@ -180,29 +186,9 @@ bool Engine::below_memory_floor() const {
 
 // A context that was asked for has to fit before the run begins.
 void Engine::check_memory(int64_t context) const {
-  const PlanRequest wanted{context, 1, options_.micro_batch, options_.caches};
+  const PlanRequest wanted{context, 1, options_.micro_batch, options_.caches, options_.tier_folder};
   const std::string refusal = does_not_fit(model_.spec(), model_.file(), wanted, options_.memory_floor);
   if (!refusal.empty()) throw Error(ErrorKind::Memory, refusal, options_.model);
-}
-
-void Engine::step(Slot& slot) {
-  const bool prompt = slot.in_prompt();
-  {
-    ProfileSpan span(queue_.profiler, prompt ? Stage::Prompt : Stage::Decode);
-    const Segment segment = slot.next(options_.micro_batch);
-    reserve(slot, segment);
-    {
-      std::optional<ProfileSpan> verify;
-      if (slot.drafted() > 0) verify.emplace(queue_.profiler, Stage::Verify, slot.drafted() + 1);
-      forward_.run({&segment, 1});
-    }
-    span.add_tokens(prompt ? static_cast<int64_t>(segment.tokens.size()) : 1);
-    slot.consume_prompt();
-    if (!prompt) slot.choose();
-  }
-  if (!prompt || slot.in_prompt() || slot.done()) return;
-  const ProfileSpan span(queue_.profiler, Stage::Decode);  // the first token comes from the prompt's last logits
-  slot.choose();
 }
 
 }  // namespace strata

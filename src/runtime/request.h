@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,12 +45,18 @@ struct GenerateRequest {
   int64_t repeat_limit = 0;              // equal tokens in a row that end the output; 0: no limit
   DraftKind draft = DraftKind::None;     // changes speed alone
   int draft_max = kMaxDrafts;            // tokens of a draft at most
-  int64_t shared_prefix = 0;             // first tokens of the prompt that other prompts are likely to begin with
+  int draft_min = 0;                     // and at least where there is room for them, whatever they are worth
+  // Instead of `draft`: proposes at most `limit` tokens that may follow the text; further ones are not run.
+  // Error{Argument} for one outside the vocabulary.
+  std::function<std::vector<int32_t>(std::span<const int32_t> text, int limit)> drafter;
+  int64_t shared_prefix = 0;  // first tokens of the prompt that other prompts are likely to begin with
 };
 
 struct GenerateCallbacks {
   std::function<bool(std::string_view)> text;  // bytes ready to be shown; false ends the output, as a stop string does
   std::function<void(int64_t done, int64_t total)> prompt_progress;
+  // The model's logits [V] that each token is chosen from, before penalties and grammar.
+  std::function<void(std::span<const float>)> logits;
   const std::atomic<bool>* interrupted = nullptr;  // checked between steps
 };
 

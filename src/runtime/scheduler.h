@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -19,7 +20,7 @@ struct SchedulerOptions {
 };
 
 // Exactly one of finished and failed is called for a request that is not cancelled; neither may throw. What the others
-// throw fails their request.
+// throw fails their request. In failed, std::current_exception() is what was thrown.
 struct ScheduledCallbacks : GenerateCallbacks {
   std::function<void(int64_t id, GenerateResult)> finished;
   std::function<void(int64_t id, const Error&)> failed;
@@ -29,9 +30,11 @@ class Scheduler {
  public:
   explicit Scheduler(Engine& engine, const SchedulerOptions& options = {});  // the engine outlives it
 
-  // Error{Argument} when the request cannot be run at all. Callbacks may call this too.
-  int64_t add(GenerateRequest request, ScheduledCallbacks callbacks);
-  // Forgets a request: no callback is called any more and its memory is free, from a callback when the step ends.
+  // Error{Argument} when the request cannot be run at all. Callbacks may call this too. `held`: as in
+  // Engine::generate(); it lives until the request is over.
+  int64_t add(GenerateRequest request, ScheduledCallbacks callbacks, HeldSequence* held = nullptr);
+  // Forgets a request: no callback is called any more, `held` stays as it is, and the memory is free, from a callback
+  // when the step ends. A request that cancels itself may be called until then.
   void cancel(int64_t id);
   // One forward pass. An error fails the request that it belongs to; a lack of memory that kept sequences cannot cover
   // fails the newest one. False: there was nothing to do.
@@ -53,23 +56,28 @@ class Scheduler {
     int64_t id;
     GenerateRequest request;
     ScheduledCallbacks callbacks;
+    HeldSequence* held;
   };
   struct Active {
     int64_t id;
     ScheduledCallbacks callbacks;
+    HeldSequence* held;
     std::unique_ptr<Slot> slot;
     bool in_pass = false;
   };
   void admit();
   void end_interrupted();
   size_t prompt_turn() const;  // index of the request whose prompt is read; active_.size(): none
-  std::vector<Segment> make_pass();
+  void run_pass();
+  std::vector<Segment> make_pass(size_t turn);
   bool join_pass(size_t index, std::vector<Segment>& pass);
   bool reserve(size_t index, const Segment& segment);
-  void run_pass(const std::vector<Segment>& pass);
+  int64_t forward(const std::vector<Segment>& pass);
+  template <class Work>
+  void each_in_pass(Work&& work);
   void finish(size_t index);
-  void fail(size_t index, const Error& error);
-  void report_failure(int64_t id, const ScheduledCallbacks& callbacks, const Error& error);
+  void fail(size_t index, const std::exception_ptr& thrown);
+  void report_failure(Active& one, const std::exception_ptr& thrown);
   void forget(int64_t id);
 
   Engine& engine_;

@@ -77,6 +77,10 @@ std::string state_settings(const Engine& engine) {
   line("rope scale", real(rope.factor));
   line("rope original context", real(rope.original_context));
   line("rope attention factor", real(rope.attention_factor));
+  if (rope.scaling != RopeScaling::Yarn) return text;
+  line("yarn ext factor", real(rope.ext));
+  line("yarn beta fast", real(rope.beta_fast));
+  line("yarn beta slow", real(rope.beta_slow));
   return text;
 }
 

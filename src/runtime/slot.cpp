@@ -23,6 +23,16 @@ bool if_memory_allows(Work&& work) {
   }
 }
 
+// A token that is none would fail all that run beside it.
+std::vector<int32_t> checked_drafts(std::vector<int32_t> drafts, int wanted, int64_t vocabulary) {
+  drafts.resize(std::min(drafts.size(), static_cast<size_t>(wanted)));
+  for (const int32_t token : drafts)
+    if (token < 0 || token >= vocabulary)
+      throw Error(ErrorKind::Argument, "the drafter proposes token " + std::to_string(token) +
+                                           ", outside the vocabulary of " + std::to_string(vocabulary));
+  return drafts;
+}
+
 bool has_mtp(const Forward& forward) { return forward.spec().mtp_layers > 0; }
 
 }  // namespace
@@ -51,7 +61,7 @@ Slot::Slot(const SlotContext& context, GenerateRequest request, const GenerateCa
       output_(request_, callbacks_),
       history_(request_.prompt),
       checkpoints_(std::move(checkpoints)),
-      length_(request_.draft == DraftKind::None ? 0 : request_.draft_max),
+      length_(request_.draft == DraftKind::None && !request_.drafter ? 0 : request_.draft_max),
       start_(Clock::now()) {
   if (request_.prompt.empty()) throw Error(ErrorKind::Argument, "the prompt is empty: give text to continue");
   if (sequence_.length() >= prompt_size())
@@ -61,9 +71,9 @@ Slot::Slot(const SlotContext& context, GenerateRequest request, const GenerateCa
   const bool wants_mtp = request_.draft == DraftKind::Mtp || request_.draft == DraftKind::Auto;
   if (request_.draft == DraftKind::Mtp && !has_mtp(context.forward))
     throw Error(ErrorKind::Model, "this model has no MTP block to draft with");
-  if (wants_mtp && has_mtp(context.forward))
+  if (wants_mtp && has_mtp(context.forward) && !request_.drafter)
     mtp_ = std::make_unique<MtpDrafter>(context.forward, sequence_);
-  else if (request_.draft != DraftKind::None)
+  else if (request_.draft != DraftKind::None && !request_.drafter)
     lookup_.emplace().append(history_);
   if (request_.max_tokens == 0) stop(FinishReason::Length);
 }
@@ -89,11 +99,14 @@ int Slot::draft_room() const {
 
 void Slot::draft() {
   drafts_.clear();
-  if (!mtp_ && !lookup_) return;
-  const int wanted = std::min(length_.next(), draft_room());
+  if (!drafts()) return;
+  const int worth = request_.drafter ? request_.draft_max : std::max(length_.next(), request_.draft_min);
+  const int wanted = std::min(worth, draft_room());
   if (wanted < 1) return;
   const ProfileSpan span(context_.forward.queue().profiler, Stage::Draft, wanted);
-  if (!mtp_)
+  if (request_.drafter)
+    drafts_ = checked_drafts(request_.drafter(history_, wanted), wanted, context_.forward.spec().vocabulary);
+  else if (!mtp_)
     drafts_ = lookup_->propose(wanted);
   else if (!if_memory_allows([&] { drafts_ = mtp_->propose(history_, wanted); }))
     drafts_.clear();
@@ -155,7 +168,7 @@ void Slot::consume_prompt() {
 }
 
 void Slot::choose() {
-  if (in_prompt() || done_) return;
+  if (!chooses()) return;
   const int held = choose_tokens();
   if (first_ < prompt_size()) return finish_if_full();
   const int64_t kept = 1 + held;
@@ -164,7 +177,7 @@ void Slot::choose() {
     if (held < drafted()) sequence_.truncate(first_ + kept);
   }
   if (mtp_) mtp_->keep(first_, kept);
-  if (mtp_ || lookup_) length_.observe(drafted(), held, seconds_since(step_start_));
+  if (drafts()) length_.observe(drafted(), held, seconds_since(step_start_));
   finish_if_full();
 }
 
@@ -178,9 +191,11 @@ int Slot::choose_tokens() {
   const size_t rows = logits_.size() / vocabulary;
   for (size_t row = 0; row < rows; ++row) {
     int32_t token = 0;
+    const std::span<float> logits(logits_.data() + row * vocabulary, vocabulary);
+    if (callbacks_.logits) callbacks_.logits(logits);
     {
       const ProfileSpan span(context_.forward.queue().profiler, "sample", "host");
-      token = sampler_.sample({logits_.data() + row * vocabulary, vocabulary}, history_, constraint_.allowed());
+      token = sampler_.sample(logits, history_, constraint_.allowed());
       constraint_.accept(token);
     }
     if (!take(token)) return static_cast<int>(row);

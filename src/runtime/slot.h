@@ -1,5 +1,5 @@
-// One request in progress on one sequence: says what to run next and takes what came out. Who drives it (the engine
-// alone, or a scheduler with several) runs the forward pass.
+// One request in progress on one sequence: says what to run next and takes what came out. A scheduler runs the forward
+// pass.
 #pragma once
 
 #include <chrono>
@@ -43,16 +43,13 @@ class Slot {
   const std::vector<int32_t>& history() const { return history_; }  // the prompt and what was chosen
 
   // The rows that come next: prompt tokens, at most `limit` of them, or the newest token with its drafts. Valid until
-  // consume(), which has to follow once they were run.
+  // choose(), which has to follow once they were run.
   Segment next(int64_t limit);
   int drafted() const { return static_cast<int>(drafts_.size()); }
   // Takes what the rows of next() gave, in two steps: what belongs to the prompt; then tokens from the logits, when
   // there are any, and rejected drafts are taken back. Error{Model} for logits that are not finite.
-  void consume() {
-    consume_prompt();
-    choose();
-  }
   void consume_prompt();
+  bool chooses() const { return !in_prompt() && !done_; }
   void choose();
 
   void stop(FinishReason reason);  // at once, between steps
@@ -64,6 +61,7 @@ class Slot {
   int choose_tokens();              // how many drafts held
   bool take(int32_t token);
   void finish_if_full();
+  bool drafts() const { return mtp_ || lookup_ || request_.drafter; }
   void draft();
   int draft_room() const;
 

@@ -71,6 +71,33 @@ void rewrite(const std::string& path, const Change& change, const std::string& a
   writer.commit();
 }
 
+// A context beyond the model's is a warning; with scaling it is the model's, and the log says what was set.
+TEST(Generate, ContextsBeyondTheTrainedOne) {
+  const std::vector<std::string> base{"generate", "-p", "The file system", "-n", "2", "-c", "6000"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), base.begin(), base.end());
+    const ProcessResult result = strata(more);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.err;
+  };
+  const auto holds = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const std::string plain = with({});
+  EXPECT_TRUE(holds(plain, "the context of 6000 is beyond the 4096 positions of the model")) << plain;
+  EXPECT_FALSE(holds(plain, "RoPE"));
+  const std::string yarn = with({"--rope-scaling", "yarn", "--rope-scale", "2"});
+  EXPECT_TRUE(holds(yarn, "RoPE: YaRN, scale 2: 4096 to 8192 positions, attention factor 1.0693")) << yarn;
+  EXPECT_FALSE(holds(yarn, "beyond"));
+  const std::string stated =
+      with({"--rope-scaling", "yarn", "--rope-scale", "2", "--yarn-orig-ctx", "2048", "--yarn-attn-factor", "1.2",
+            "--yarn-ext-factor", "-1", "--yarn-beta-fast", "16", "--yarn-beta-slow", "-1"});
+  EXPECT_TRUE(holds(stated, "2048 to 4096 positions, attention factor 1.2 as stated")) << stated;
+  EXPECT_TRUE(holds(stated, "beyond the 4096")) << stated;
+  EXPECT_TRUE(holds(with({"--rope-scale", "2"}), "RoPE: linear, scale 2: 8192 positions"));
+  for (const auto& [flag, value] : {std::pair{"--yarn-orig-ctx", "64"}, std::pair{"--yarn-ext-factor", "1"}})
+    EXPECT_EQ(strata({"generate", "-p", "x", flag, value}).exit_code, 2);
+  EXPECT_EQ(strata({"generate", "-p", "x", "--rope-scaling", "none", "--rope-scale", "2"}).exit_code, 2);
+}
+
 TEST(Generate, AnswersAQuestion) {
   const ProcessResult result = strata({"generate", "-p", kQuestion, "-n", "64"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -105,6 +132,23 @@ TEST(Generate, CachesOfEveryTypeAnswer) {
   const ProcessResult wrong = strata({"generate", "-p", kQuestion, "--cache-type-k", "q9"});
   EXPECT_EQ(wrong.exit_code, 2) << wrong.err;
   EXPECT_NE(wrong.err.find("q8_0"), std::string::npos) << wrong.err;
+}
+
+TEST(Generate, KeysAndValuesInAFileChangeNoText) {
+  const std::string prompt(2000, 'a');
+  const nlohmann::json plain = generated({"-p", prompt, "-n", "12", "--ignore-eos"});
+  const nlohmann::json tiered = generated({"-p", prompt, "-n", "12", "--ignore-eos", "--kv-resident", "1"});
+  EXPECT_EQ(plain["tokens"], tiered["tokens"]);
+  EXPECT_EQ(plain["kv_file"]["bytes"], 0);
+  EXPECT_GT(tiered["kv_file"]["bytes"], tiered["kv_file"]["resident_bytes"]);
+  EXPECT_GT(tiered["kv_file"]["pages_released"], 0);
+  EXPECT_GT(tiered["kv_file"]["pages_read"], 0);
+  EXPECT_EQ(strata({"generate", "-p", "a", "--kv-resident", "-1"}).exit_code, 2);
+  EXPECT_EQ(strata({"generate", "-p", "a", "--kv-resident", "99999999999"}).exit_code, 2);
+  const ProcessResult nowhere = strata({"generate", "-p", "a", "--kv-resident", "64", "--kv-file-dir", "/nowhere"});
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_NE(nowhere.err.find("/nowhere: cannot make a file for keys and values here"), std::string::npos)
+      << nowhere.err;
 }
 
 TEST(Generate, StopStringEndsBeforeIt) {

@@ -56,6 +56,29 @@ const nlohmann::json& stage_of(const nlohmann::json& profile, const std::string&
   return kNone;
 }
 
+// Behind random contents: they count as a prompt that was kept, and decode is measured at that depth.
+TEST(Profile, Depth) {
+  const ProcessResult plain = strata({"profile", "--json"});
+  const ProcessResult deep = strata({"profile", "--json", "--depth", "5000"});
+  ASSERT_EQ(deep.exit_code, 0) << deep.err;
+  const nlohmann::json document = nlohmann::json::parse(deep.out), short_run = nlohmann::json::parse(plain.out);
+  EXPECT_EQ(document.at("cached_n"), 5000);
+  EXPECT_EQ(document.at("prompt_n"), 5000 + short_run.at("prompt_n").get<int64_t>());
+  EXPECT_EQ(document.at("predicted_n"), 6);
+  EXPECT_EQ(stage_of(document.at("profile"), "decode").at("tokens"), 5);
+  EXPECT_EQ(stage_of(document.at("profile"), "prompt").at("tokens"), short_run.at("prompt_n"));
+  const auto program = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), STRATA_BINARY_DIR "/strata");
+    return run(arguments);
+  };
+  const std::string model = kRun[1];
+  EXPECT_EQ(program({"profile", "-m", model, "--depth", "100", "-n", "2"}).exit_code, 0);  // no prompt is needed
+  EXPECT_EQ(program({"profile", "-m", model, "--depth", "100", "-n", "2", "-c", "50"}).exit_code, 1);
+  EXPECT_EQ(program({"profile", "-m", model, "--depth", "100", "-p", "x", "--chat"}).exit_code, 2);
+  EXPECT_EQ(program({"profile", "-m", model, "--depth", "16777216", "-p", "x"}).exit_code, 2);
+  EXPECT_EQ(program({"generate", "-m", model, "--depth", "100", "-p", "x"}).exit_code, 2);
+}
+
 TEST(Profile, PartsSumToTheWhole) {
   const ProcessResult result = strata({"profile", "--json", "-ub", "2"});
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -12,16 +12,16 @@ namespace {
 
 constexpr const char* kMini = "mini";
 
-std::string model_path(const std::string& name, const TempFolder& folder) {
+uint64_t row_hash(const float* row, int64_t width) { return hash64(row, static_cast<size_t>(width) * sizeof(float)); }
+
+}  // namespace
+
+std::string bits_model_path(const std::string& name, const TempFolder& folder) {
   if (name == kMini) return source_path("models/strata-mini-q8_0.gguf");
   const std::string path = folder.file(name + ".gguf");
   tiny_model(name).write(path);
   return path;
 }
-
-uint64_t row_hash(const float* row, int64_t width) { return hash64(row, static_cast<size_t>(width) * sizeof(float)); }
-
-}  // namespace
 
 const std::vector<std::string>& bits_models() {
   static const std::vector<std::string> names = [] {
@@ -37,7 +37,7 @@ BitsModel::BitsModel(const std::string& name, CpuIsa isa, const CacheOptions& ca
       context_(small_ ? 200 : 400),
       caches_(caches),
       log_(LogLevel::Error),
-      model_(Model::load(model_path(name, folder_), {})) {
+      model_(Model::load(bits_model_path(name, folder_), {})) {
   for (int threads = 1; threads <= kMaxThreads; ++threads) passes_.emplace_back(model_, threads, isa, log_);
 }
 
@@ -53,9 +53,15 @@ Tokens BitsModel::random_tokens(uint64_t seed, int64_t count) const {
   return tokens;
 }
 
+Sequence BitsModel::sequence(PagePool pool, int64_t resident) const {
+  CacheOptions caches = caches_;
+  caches.resident = resident;
+  return Sequence(spec(), context_, caches, std::move(pool));
+}
+
 PlainRun BitsModel::plain(std::span<const int32_t> tokens) {
   const auto rows = static_cast<int64_t>(tokens.size());
-  Sequence fresh = sequence();
+  Sequence fresh = sequence(PagePool(), 0);
   std::vector<float> logits(static_cast<size_t>(rows * vocabulary())), taps(static_cast<size_t>(rows * width()));
   if (rows > 0)
     forward(1).run(tokens, fresh, make_f32(logits.data(), {rows, vocabulary()}),

@@ -48,6 +48,57 @@ TEST(DefaultModel, PassKey1062) { check_recorded(11); }
 TEST(DefaultModel, PassKey1495) { check_recorded(12); }
 TEST(DefaultModel, PassKey1566) { check_recorded(13); }
 
+// Replaces what block selection chose by the most recent blocks, as many of them. For runs of one sequence.
+class RecentBlocks {
+ public:
+  RecentBlocks(int64_t budget, int64_t ratio) : budget_(budget), ratio_(ratio) {}
+  void observe(const std::string& name, const Tensor& value) {
+    if (name == "embedding") {  // a call begins
+      first_ = next_;
+      next_ += value.extent(0);
+    } else if (name == "mixer_out") {  // a layer ends
+      row_ = 0;
+    } else if (name == "qsa_ids") {
+      ids_ = value;
+    } else if (name == "qsa_counts") {
+      for (int64_t t = 0; t < value.extent(0); ++t) replace(t, first_ + row_++ + 1, value.as<int32_t>()[t]);
+    }
+  }
+  int64_t replaced() const { return replaced_; }
+
+ private:
+  void replace(int64_t t, int64_t cells, int32_t count) {
+    if (cells / ratio_ <= budget_ / ratio_) return;  // everything is selected
+    ASSERT_EQ(count, budget_ + cells % ratio_);
+    for (int32_t i = 0; i < count; ++i) ids_.row<int32_t>(t)[i] = static_cast<int32_t>(cells - count + i);
+    ++replaced_;
+  }
+  int64_t budget_, ratio_, first_ = 0, next_ = 0, row_ = 0, replaced_ = 0;
+  Tensor ids_;
+};
+
+// The control of the pass keys: they lie far back, so with the most recent blocks in place of the selected ones none is
+// found. Within the budget nothing changes.
+void check_recent_blocks(size_t index, bool found) {
+  const json prompts = read_json(source_path("tests/fixtures/mini_prompts.json"));
+  const json recorded = read_json(source_path("tests/fixtures/mini_recorded.json"));
+  const auto prompt = prompts[index]["prompt_ids"].get<std::vector<int32_t>>();
+  RecentBlocks recent(256, 4);
+  ForwardOptions options;
+  options.observe = [&](const char* name, int, const Tensor& value) { recent.observe(name, value); };
+  ModelRun model(kModel, 2, options);
+  const text::Tokenizer tokenizer(read_vocabulary(model.model().file()));
+  const std::string text = tokenizer.decode(model.greedy(prompt, 12));
+  const std::string key = recorded[index]["pass_key"];
+  EXPECT_EQ(text.find(key) != std::string::npos, found) << prompt.size() << " tokens, pass key " << key << ": " << text;
+  const auto pruned = std::max<int64_t>(0, static_cast<int64_t>(prompt.size()) + 11 - 259);
+  EXPECT_EQ(recent.replaced(), 2 * pruned);  // rows of two layers
+}
+
+TEST(DefaultModel, PassKey253NeedsNoSelection) { check_recent_blocks(9, true); }
+TEST(DefaultModel, PassKey630IsLostWithRecentBlocks) { check_recent_blocks(10, false); }
+TEST(DefaultModel, PassKey1495IsLostWithRecentBlocks) { check_recent_blocks(12, false); }
+
 // A draft for every generated token, from the trunk's tap and the true token before it.
 std::vector<int32_t> drafts(const std::string& path, MtpHiddenNorm hidden_norm, const std::vector<int32_t>& prompt,
                             const std::vector<int32_t>& output) {

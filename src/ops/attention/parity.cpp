@@ -284,6 +284,7 @@ void add_long(List& list) {
   list.plan({{16, 1, 320}, window(6, 2200)});  // more splits than one round takes
   list.plan({{2, 1, 128}, {32768}, DType::BF16, DType::BF16});
   list.plan({{1, 1, 64}, {131072}, DType::F16, DType::F16});
+  list.plan({{1, 1, 8}, {1048576}, DType::BF16, DType::F16});
   list.plan({{4, 1, 128}, {5000}, DType::Q8_0, DType::Q8_0});
 }
 

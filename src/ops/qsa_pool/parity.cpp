@@ -158,6 +158,7 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
           add(s);
         }
     add({.stored = stored, .first = 65535, .rows = 6});  // large angles
+    add({.stored = stored, .width = 16, .dims = 16, .first = 1048573, .rows = 9, .factor = 2});
     add({.stored = stored, .rows = 0});
     add({.stored = stored, .rows = 64, .magnitude = 1e-20f});
     add({.stored = stored, .rows = 64, .magnitude = 1e17f});

@@ -210,6 +210,7 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
       for (size_t rows : {3, 20}) add({.form = form, .n_kv = mixed_lengths(rows), .heads = 3, .d = d, .pad = 8});
     for (int ratio : {1, 3}) add({.form = form, .n_kv = {100, 101, 102, 64}, .ratio = ratio});
     add({.form = form, .n_kv = {2500, 8195, 131073, 262144, 300002}});
+    add({.form = form, .n_kv = {1048576, 1048575, 524288}, .heads = 1, .d = 16});
     add({.form = form, .n_kv = mixed_lengths(17), .query = 8, .key = 8});
     add({.form = form, .n_kv = mixed_lengths(17), .query = 0x1p-12f, .key = 0x1p-12f});
     add({.form = form, .n_kv = mixed_lengths(17), .query = 65504, .key = 65504});

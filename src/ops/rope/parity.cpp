@@ -1,10 +1,13 @@
 // Cases of rope: both layouts of pairs, partial rotation, strides, integer-coded quarter turns at zero tolerance,
-// magnitudes at both ends, non-finite pairs. Dims that are not rotated keep their bits.
+// magnitudes at both ends, non-finite pairs, positions up to the longest context. Dims that are not rotated keep their
+// bits.
 #include "ops/rope/parity.h"
 
 #include <cstring>
 
 #include "evidence/parity_case.h"
+#include "ops/oracle.h"
+#include "ops/rounding.h"
 
 namespace strata {
 namespace {
@@ -96,6 +99,48 @@ ParityCase non_finite_case(RopePairs pairs, uint64_t seed) {
   return finish(build);
 }
 
+// From a position to the rotated x in one bound: cos and sin as angles() gives them, the oracle from the f32 angle in
+// float64. Two roundings of cos and sin and the two of the rotation: gamma_4.
+ParityCase position_case(RopePairs pairs, RopeScaling scaling, double factor, uint64_t seed) {
+  constexpr int64_t kPositions[] = {0, 1, 262143, 262144, 524287, 524288, 1048575, 1048576, 16777215};
+  const Shape shape{std::size(kPositions), 2, 80, 64, pairs};
+  RopeParams params;
+  params.rotary_dims = 64;
+  params.pairs = pairs;
+  params.base = 1e7;
+  params.scaling = scaling;
+  params.factor = factor;
+  params.original_context = 262144;
+  const RopeFrequencies rope_table(params);
+  Builder build("positions to 16777215, scale " + std::to_string(factor) + ", " + label(shape), rope, rope_arms());
+  fill_args(build, shape, seed);
+  const RopeArgs& args = build.args();
+  std::vector<double> expected, bound;
+  const double m = static_cast<double>(rope_table.magnitude);
+  const bool split = pairs == RopePairs::HalfSplit;
+  for (int64_t t = 0; t < shape.rows; ++t) {
+    rope_table.angles(kPositions[t], args.cos.row<float>(t), args.sin.row<float>(t));
+    for (int64_t h = 0; h < shape.heads; ++h)
+      for (int64_t i = 0; i < shape.dim; ++i) {
+        expected.push_back(element(args.x, t, h, i));
+        bound.push_back(0);
+        if (i >= shape.rotated) continue;
+        const int64_t j = split ? i % 32 : i / 2, partner = split ? (i + 32) % 64 : i ^ 1;
+        const bool first = split ? i < 32 : i % 2 == 0;
+        const float angle = static_cast<float>(kPositions[t]) * rope_table.frequency[static_cast<size_t>(j)];
+        const double c = m * std::cos(static_cast<double>(angle)), s = m * std::sin(static_cast<double>(angle));
+        const double own = expected.back(), other = element(args.x, t, h, partner);
+        expected.back() = own * c + (first ? -other : other) * s;
+        bound.back() = gamma(4) * (std::fabs(own * c) + std::fabs(other * s)) + 2 * kTiny;
+      }
+  }
+  build.input("x", &RopeArgs::x);
+  build.restored(&RopeArgs::x);
+  build.output("x after", &RopeArgs::x, std::move(expected), std::move(bound));
+  build.rows({&RopeArgs::x, &RopeArgs::cos, &RopeArgs::sin});
+  return build.build();
+}
+
 std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
   std::vector<std::function<ParityCase()>> list;
   uint64_t next = seed * 1000003;
@@ -112,6 +157,9 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
     for (float magnitude : {1e-38f, 1e38f}) add({3, 2, 16, 12, pairs, magnitude});
     list.push_back([=, s = next++] { return quarter_turns(pairs, s); });
     list.push_back([=, s = next++] { return non_finite_case(pairs, s); });
+    list.push_back([=, s = next++] { return position_case(pairs, RopeScaling::None, 1, s); });
+    for (double factor : {2.0, 4.0})
+      list.push_back([=, s = next++] { return position_case(pairs, RopeScaling::Yarn, factor, s); });
   }
   return list;
 }

@@ -178,6 +178,7 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
     });
   plan({{12, 1, 256}, 32768, {2051}, DType::BF16, DType::BF16, 1, 4, 256});
   plan({{2, 1, 64}, 131072, {2051, 100}, DType::F16, DType::F16, 1, 4, 0});
+  plan({{1, 1, 8}, 1048576, {2051, 3}, DType::BF16, DType::F16, 1, 4, 0});
   return list;
 }
 

@@ -237,6 +237,41 @@ TEST(Settings, DefectiveSpecsAreRefused) {
   error_of(ErrorKind::Argument, [] { Settings settings({kSpecs, kSpecs}); });
 }
 
+TEST(Settings, ListsOfNumbersAndChoices) {
+  constexpr std::array kLists{
+      SettingSpec{
+          .name = "depth", .type = SettingType::Ints, .default_text = "0", .min = 0, .max = 64, .repeatable = true},
+      SettingSpec{.name = "cache",
+                  .type = SettingType::Choices,
+                  .default_text = "f16",
+                  .choices = "f16|q8_0",
+                  .repeatable = true}};
+  Settings settings({kLists});
+  EXPECT_EQ(settings.get_ints("depth"), std::vector<int64_t>{0});
+  EXPECT_EQ(settings.get_choices("cache"), std::vector<std::string>{"f16"});
+  settings.set("depth", "1-4*2", SettingOrigin::Flag, "-d");
+  settings.set("depth", "9", SettingOrigin::Flag, "-d");
+  settings.set("cache", "q8_0,f16", SettingOrigin::Flag, "-ctk");
+  const std::vector<int64_t> depths{1, 2, 4, 9};
+  const std::vector<std::string> types{"q8_0", "f16"};
+  EXPECT_EQ(settings.get_ints("depth"), depths);
+  EXPECT_EQ(settings.get_choices("cache"), types);
+  const auto refused = [&](const char* name, const char* value) {
+    return error_of(ErrorKind::Usage, [&] { settings.set(name, value, SettingOrigin::Flag, "-x"); });
+  };
+  EXPECT_NE(refused("depth", "0-100").find("65 is out of range; allowed: 0 to 64"), std::string::npos);
+  EXPECT_NE(refused("depth", "4-1").find("ends before it begins"), std::string::npos);
+  EXPECT_NE(refused("cache", "f16,q8_1").find("did you mean q8_0"), std::string::npos);
+  refused("cache", "f16,");
+  refused("cache", "");
+  error_of(ErrorKind::Argument, [&] { settings.get_int("depth"); });
+  error_of(ErrorKind::Argument, [&] { settings.get_texts("cache"); });
+  error_of(ErrorKind::Argument, [] {
+    constexpr std::array kSingle{SettingSpec{.name = "n", .type = SettingType::Ints, .default_text = "1"}};
+    Settings wrong({kSingle});
+  });
+}
+
 TEST(SettingsText, FlagsAndVariables) {
   EXPECT_EQ(variable_name("kv.resident"), "STRATA_KV_RESIDENT");
   EXPECT_EQ(flag_names({.name = "kv.cache_type"}), std::vector<std::string>{"--kv-cache-type"});

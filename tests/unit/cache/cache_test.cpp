@@ -146,6 +146,23 @@ TEST(PagedRows, ACopyTakesNoMemoryUntilItIsWrittenAndThenOnePage) {
   b.check();
 }
 
+// A pass takes its memory before it writes: also that of a page which is begun, and which a copy shares.
+TEST(PagedRows, PreparedRowsTakeNoMemory) {
+  for (const int64_t length : {0, 1, 57, 63, 64, 65})
+    for (const int64_t rows : {0, 1, 7, 64, 130}) {
+      PagePool pool;
+      PagedRows cache(pool, DType::F32, {4});
+      std::vector<float> values(static_cast<size_t>(4 * std::max(length, rows)) + 4, 1);
+      cache.append(make_f32(values.data(), {length, 4}));
+      const PagedRows copy = cache;
+      cache.prepare(rows);
+      const uint64_t used = pool.used();
+      cache.append(make_f32(values.data(), {rows, 4}));
+      EXPECT_EQ(pool.used(), used) << rows << " rows behind " << length;
+      EXPECT_EQ(copy.length(), length);
+    }
+}
+
 TEST(PagedRows, EveryFormatHoldsWhatItsEncoderMakes) {
   for (DType dtype : {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0}) {
     PagePool pool;

@@ -74,6 +74,67 @@ TEST(RopeFrequencies, LinearDividesTheAngleAndLeavesTheMagnitude) {
   EXPECT_EQ(plain.frequency[0], 1.0f);
 }
 
+// The formulas of YaRN in long double, written with exponentials where the code has powers.
+struct LongDoubleTable {
+  std::vector<long double> frequency;
+  long double magnitude = 1;
+
+  LongDoubleTable(const RopeParams& p) {
+    const long double pi = 3.14159265358979323846264338327950288L, dims = p.rotary_dims,
+                      ln_base = std::log(static_cast<long double>(p.base));
+    // The pair whose wavelength fits `turns` times into the original context: 2 pi base^(2j/R) = C / turns.
+    auto pair = [&](long double turns) {
+      return dims * (std::log(static_cast<long double>(p.original_context)) - std::log(2 * pi * turns)) / (2 * ln_base);
+    };
+    const bool yarn = p.scaling == RopeScaling::Yarn;
+    const long double low = yarn ? std::fmax(0.0L, std::floor(pair(p.beta_fast))) : 0;
+    const long double high = yarn ? std::fmin(dims - 1, std::ceil(pair(p.beta_slow))) : 0;
+    for (int j = 0; j < p.rotary_dims / 2; ++j) {
+      const long double plain = std::exp(-2 * ln_base * j / dims);
+      const long double way = (j - low) / std::fmax(0.001L, high - low);
+      const long double slowed = yarn ? p.ext * std::fmin(1.0L, std::fmax(0.0L, way)) + (1 - p.ext) : 0;
+      frequency.push_back(plain * (1 - slowed) + plain / p.factor * slowed);
+    }
+    if (yarn && p.ext != 0 && p.factor > 1) magnitude = 1 + std::log(static_cast<long double>(p.factor)) / 10;
+  }
+};
+
+// 262,144 positions to 512K and 1M: frequencies, and the angles of the last positions. The f32 angle carries the
+// roundings of frequency and product, its cosine and sine theirs.
+TEST(RopeFrequencies, LongContextsAgainstLongDouble) {
+  RopeParams plain;
+  plain.rotary_dims = 64, plain.base = 1e7;
+  RopeParams half = yarn(64, 1e7, 262144, 2);
+  half.ext = 0.5;
+  for (const RopeParams& params :
+       {plain, yarn(64, 1e7, 262144, 2), yarn(64, 1e7, 262144, 4), yarn(128, 1e6, 32768, 4), half}) {
+    const RopeFrequencies rope(params);
+    const LongDoubleTable table(params);
+    const size_t half_dims = rope.frequency.size();
+    std::vector<float> cosine(half_dims), sine(half_dims);
+    const long double m = table.magnitude;
+    EXPECT_LE(std::fabs(rope.magnitude - m), kUnitRoundoff * m);
+    for (size_t j = 0; j < half_dims; ++j)
+      // One rounding; the second term is room for the float64 arithmetic before it.
+      EXPECT_LE(std::fabs(rope.frequency[j] - table.frequency[j]), (kUnitRoundoff + 1e-13) * table.frequency[j]) << j;
+    for (int64_t position : {262143, 262144, 524287, 1048575, 16777215}) {
+      rope.angles(position, cosine.data(), sine.data());
+      for (size_t j = 0; j < half_dims; ++j) {
+        const long double angle = table.frequency[j] * position;
+        const double off = gamma(2) * static_cast<double>(angle);  // of the angle
+        // A cosine moves by no more than its angle; then three roundings: to f32, of m, of the product.
+        const double bound = (off + gamma(3)) * static_cast<double>(m) + 1e-13;
+        EXPECT_LE(std::fabs(cosine[j] - m * std::cos(angle)), bound) << position << " " << j;
+        EXPECT_LE(std::fabs(sine[j] - m * std::sin(angle)), bound) << position << " " << j;
+      }
+      if (params.scaling == RopeScaling::None && position == 1048575) {
+        EXPECT_LE(cosine[0] - std::cos(1048575.0), 2 * kUnitRoundoff);  // pair 0 has the exact angle
+        EXPECT_NEAR(gamma(2) * static_cast<double>(table.frequency[1]) * 1048575, 0.0755, 1e-3);  // as README.md says
+      }
+    }
+  }
+}
+
 // Published models: pairs up to `low` keep their frequency, pairs from `high` on are slowed by the factor.
 TEST(RopeFrequencies, YarnOfPublishedModels) {
   struct Row {

@@ -5,6 +5,8 @@
 
 #include <limits>
 #include <map>
+#include <new>
+#include <stdexcept>
 
 #include "base/log.h"
 #include "base/random.h"
@@ -178,6 +180,36 @@ TEST_F(SchedulerTest, CallbacksMayCancelAndAdd) {
   EXPECT_EQ(engine().pool().used(), before);
 }
 
+// Also when it would have ended in the same step.
+TEST_F(SchedulerTest, NothingIsHeardOfACancelledRequest) {
+  const uint64_t before = engine().pool().used();
+  for (const bool at_the_end : {false, true}) {
+    Scheduler scheduler(engine());
+    Outcome outcome;
+    HeldSequence held;
+    int64_t victim = 0;
+    bool cancelled = false;
+    const auto cancel = [&] {
+      scheduler.cancel(victim);
+      cancelled = true;
+    };
+    ScheduledCallbacks first = outcome.callbacks(), second = outcome.callbacks();
+    first.logits = [&](std::span<const float>) {
+      if (!at_the_end) cancel();
+    };
+    first.finished = [&](int64_t, const GenerateResult&) { cancel(); };
+    second.logits = [&](std::span<const float>) { EXPECT_FALSE(cancelled); };
+    scheduler.add(request(1, 2, 1), first);
+    victim = scheduler.add(request(1, 1, 2), second, &held);
+    while (scheduler.step()) {
+    }
+    EXPECT_TRUE(cancelled);
+    EXPECT_TRUE(outcome.results.empty() && outcome.errors.empty());
+    EXPECT_FALSE(held.sequence);
+  }
+  EXPECT_EQ(engine().pool().used(), before);
+}
+
 TEST_F(SchedulerTest, BrokenLogitsFailOneRequestAndAreCounted) {
   int64_t poisoned = -1;  // row of the final hidden states
   EngineOptions broken = options();
@@ -203,6 +235,124 @@ TEST_F(SchedulerTest, BrokenLogitsFailOneRequestAndAreCounted) {
   EXPECT_EQ(outcome.results[ids[0]].tokens, first);
   EXPECT_EQ(outcome.results[ids[2]].tokens, third);
   EXPECT_EQ(engine.pool().used(), 0u);
+}
+
+// One request alone: the same error, with its own type, and nothing is left behind.
+TEST_F(SchedulerTest, GenerateThrowsWhatWasThrown) {
+  EngineOptions broken = options();
+  bool poison = true;
+  broken.forward.observe = [&](const char* name, int, const Tensor& value) {
+    if (std::string_view(name) == "final_hidden" && poison)
+      value.row<float>(0)[3] = std::numeric_limits<float>::infinity();
+  };
+  Engine engine(broken, log_);
+  HeldSequence held;
+  for (DraftKind kind : {DraftKind::None, DraftKind::Lookup, DraftKind::Mtp}) try {
+      engine.generate(request(20, 12, 1, kind), {}, &held);
+      ADD_FAILURE() << "logits that are not finite gave a text";
+    } catch (const LogitsError& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::Model);
+      EXPECT_NE(std::string(error.what()).find("is not finite"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("position 20"), std::string::npos) << error.what();
+    }
+  EXPECT_FALSE(held.sequence);
+  EXPECT_EQ(engine.pool().used(), 0u);
+  poison = false;
+  GenerateCallbacks callbacks;
+  callbacks.text = [](std::string_view) -> bool { throw std::out_of_range("the reader is gone"); };
+  EXPECT_THROW(engine.generate(request(20, 12, 1), callbacks), std::out_of_range);
+  callbacks = {};
+  callbacks.prompt_progress = [](int64_t, int64_t) { throw 5; };
+  EXPECT_THROW(engine.generate(request(20, 12, 1), callbacks), int);
+  EXPECT_EQ(engine.pool().used(), 0u);
+  EXPECT_EQ(engine.generate(request(20, 12, 1)).tokens.size(), 12u);
+}
+
+TEST_F(SchedulerTest, FailuresOfAnyTypeAreReported) {
+  Scheduler scheduler(engine());
+  std::vector<std::string> messages;
+  ScheduledCallbacks callbacks;
+  callbacks.failed = [&](int64_t, const Error& error) { messages.push_back(error.what()); };
+  for (int kind = 0; kind < 3; ++kind) {
+    callbacks.prompt_progress = [kind](int64_t, int64_t) {
+      if (kind == 0) throw std::runtime_error("the reader is gone");
+      if (kind == 1) throw std::bad_alloc();
+      throw 5;
+    };
+    scheduler.add(request(5, 3, kind), callbacks);
+  }
+  while (scheduler.step()) {
+  }
+  ASSERT_EQ(messages.size(), 3u);
+  EXPECT_NE(messages[0].find("the reader is gone"), std::string::npos) << messages[0];
+  EXPECT_NE(messages[1].find("no memory left"), std::string::npos) << messages[1];
+  EXPECT_NE(messages[2].find("a callback of the request"), std::string::npos) << messages[2];
+  EXPECT_EQ(scheduler.counts().broken_logits, 0);
+}
+
+TEST_F(SchedulerTest, HeldSequencesGoOnInCompany) {
+  std::vector<int32_t> whole[3];
+  HeldSequence held[3];
+  std::vector<int32_t> tokens[3];
+  for (int32_t i = 0; i < 3; ++i) whole[i] = engine().generate(request(30 + i, 16, i)).tokens;
+  for (const int64_t count : {6, 10}) {
+    Scheduler scheduler(engine(), {.slots = 3});
+    for (int32_t i = 0; i < 3; ++i) {
+      GenerateRequest one = request(30 + i, count, i);
+      if (count == 10) one.prompt = held[i].tokens;
+      ScheduledCallbacks callbacks;
+      callbacks.finished = [&, i](int64_t, const GenerateResult& result) {
+        EXPECT_EQ(result.cached_tokens, count == 10 ? 30 + i + 5 : 0);
+        tokens[i].insert(tokens[i].end(), result.tokens.begin(), result.tokens.end());
+      };
+      scheduler.add(one, callbacks, &held[i]);
+    }
+    while (scheduler.step()) {
+    }
+  }
+  for (int32_t i = 0; i < 3; ++i) EXPECT_EQ(tokens[i], whole[i]) << i;
+}
+
+// A floor that no machine has room above: requests end before anything is run.
+TEST_F(SchedulerTest, BelowTheMemoryFloorRequestsEnd) {
+  EngineOptions low = options();
+  low.memory_floor = uint64_t{1} << 60;
+  Engine engine(low, log_);
+  const GenerateResult alone = engine.generate(request(20, 5, 1));
+  EXPECT_EQ(alone.reason, FinishReason::MemoryFloor);
+  EXPECT_TRUE(alone.tokens.empty());
+  Scheduler scheduler(engine);
+  Outcome outcome;
+  for (int i = 0; i < 3; ++i) scheduler.add(request(20, 5, i), outcome.callbacks());
+  while (scheduler.step()) {
+  }
+  EXPECT_EQ(outcome.order, (std::vector<int64_t>{3, 2, 1}));  // the newest first
+  for (const auto& [id, result] : outcome.results) EXPECT_EQ(result.reason, FinishReason::MemoryFloor) << id;
+}
+
+// Stages of the profile: a pass that reads a prompt is one of the prompt, whatever runs beside it.
+TEST_F(SchedulerTest, StagesAreMeasured) {
+  Profiler profiler;
+  EngineOptions measured = options();
+  measured.profiler = &profiler;
+  Engine engine(measured, log_);
+  Scheduler scheduler(engine, {.slots = 2, .micro_batch = 16});
+  GenerateRequest drafted = request(16, 9, 2);
+  drafted.drafter = [](std::span<const int32_t>, int) { return std::vector<int32_t>{1, 2}; };
+  drafted.draft_max = 2;
+  scheduler.add(request(48, 9, 1), {});
+  scheduler.add(drafted, {});
+  while (scheduler.step()) {
+  }
+  const ProfileReport report = profiler.report();
+  const StageReport *prompt = report.find(Stage::Prompt), *decode = report.find(Stage::Decode),
+                    *verify = report.find(Stage::Verify);
+  ASSERT_TRUE(prompt != nullptr && decode != nullptr && verify != nullptr);
+  EXPECT_EQ(prompt->spans.calls, 4);
+  EXPECT_EQ(prompt->tokens + decode->tokens, 48 + 16 + 2 * 8);  // one for each step of each request
+  EXPECT_EQ(verify->tokens, 6 * 3 + 2);                         // at the end there is room for one draft, then for none
+  EXPECT_EQ(report.still_open, 0);
+  EXPECT_EQ(report.out_of_order, 0);
 }
 
 TEST_F(SchedulerTest, TheNewestGivesWayWhenMemoryIsFull) {

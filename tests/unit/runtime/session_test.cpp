@@ -138,6 +138,27 @@ TEST_F(SessionTest, LogitsAreTheSameBits) {
   }
 }
 
+// Where keys and values lie is no part of a session: in memory or in a file, it goes on either way.
+TEST_F(SessionTest, GoesOnWithKeysAndValuesInAFileAndBack) {
+  EngineOptions tiered = options();
+  tiered.caches.resident = kPageRows;
+  Engine other(tiered, log_);
+  const std::vector<int32_t> prompt = prompt_of(300);
+  const std::vector<int32_t> expected = engine().generate(request(prompt, 20)).tokens;
+  for (Engine* first : {&engine(), &other}) {
+    Engine& second = first == &other ? engine() : other;
+    Session session;
+    std::vector<int32_t> tokens = first->generate(request(prompt, 9), {}, &session.held).tokens;
+    save_session(folder_.file("tier.session"), *first, session);
+    Session loaded = load_session(folder_.file("tier.session"), second);
+    const std::vector<int32_t> rest = second.generate(request(loaded.held.tokens, 11), {}, &loaded.held).tokens;
+    tokens.insert(tokens.end(), rest.begin(), rest.end());
+    EXPECT_EQ(tokens, expected);
+  }
+  EXPECT_GT(other.pool().file().read, 0u);
+  EXPECT_EQ(other.pool().file().used, 0u);
+}
+
 TEST_F(SessionTest, TheConversationComesBack) {
   Session session = session_of(5, 2);
   session.conversation = "[{\"role\": \"user\"}]\n";
@@ -219,6 +240,39 @@ TEST_F(SessionTest, OtherSettingsAreNamed) {
             }).find("block selection: blocks, now fixed-width"),
             std::string::npos);
   EXPECT_NE(message([](EngineOptions& o) { o.rope.base = 12345; }).find("rope base: "), std::string::npos);
+  EXPECT_NE(message([](EngineOptions& o) { o.rope.scaling = "yarn"; }).find("rope scaling: none, now yarn"),
+            std::string::npos);
+  EXPECT_NE(message([](EngineOptions& o) { o.rope.factor = 2; }).find("rope scaling: none, now linear"),
+            std::string::npos);
+}
+
+// Keys are cached rotated: a session of one scaling is refused with every other.
+TEST_F(SessionTest, EverySettingOfTheScalingCounts) {
+  EngineOptions yarn = options();
+  yarn.rope.scaling = "yarn";
+  yarn.rope.factor = 2;
+  Engine engine(yarn, log_);
+  Session session;
+  engine.generate(request(prompt_of(20), 3), {}, &session.held);
+  const std::string path = folder_.file("yarn.session");
+  save_session(path, engine, session);
+  EXPECT_EQ(load_session(path, engine).held.tokens, session.held.tokens);
+  const std::pair<void (*)(RopeOverride&), const char*> changes[] = {
+      {[](RopeOverride& rope) { rope = {}; }, "rope scaling: yarn, now none"},
+      {[](RopeOverride& rope) { rope.scaling = "linear"; }, "rope scaling: yarn, now linear"},
+      {[](RopeOverride& rope) { rope.factor = 4; }, "rope scale: 2, now 4"},
+      {[](RopeOverride& rope) { rope.original_context = 1024; }, "rope original context: 4096, now 1024"},
+      {[](RopeOverride& rope) { rope.attention_factor = 1.5; }, "rope attention factor: 0, now 1.5"},
+      {[](RopeOverride& rope) { rope.ext = 0.5; }, "yarn ext factor: 1, now 0.5"},
+      {[](RopeOverride& rope) { rope.beta_fast = 20; }, "yarn beta fast: 32, now 20"},
+      {[](RopeOverride& rope) { rope.beta_slow = 2; }, "yarn beta slow: 1, now 2"}};
+  for (const auto& [change, text] : changes) {
+    EngineOptions other = yarn;
+    change(other.rope);
+    Engine by(other, log_);
+    const std::string message = refusal(path, by, ErrorKind::Model);
+    EXPECT_NE(message.find(text), std::string::npos) << message;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,150 @@
+// strata bench -m from outside: the flags that llama-bench's users type, and what comes out.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "support/process.h"
+#include "support/test_files.h"
+
+namespace strata::test {
+namespace {
+
+const std::string kModel = STRATA_SOURCE_DIR "/models/strata-mini-q8_0.gguf";
+
+std::vector<std::string> bench_call(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {STRATA_BINARY_DIR "/strata", "bench", "-m", kModel, "-r", "1"});
+  return arguments;
+}
+ProcessResult bench(const std::vector<std::string>& arguments) { return run(bench_call(arguments)); }
+
+nlohmann::ordered_json rows_of(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"-o", "json"});
+  const ProcessResult result = bench(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return nlohmann::ordered_json::parse(result.out);
+}
+
+size_t count_of(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// Scripts written for a machine with a GPU run here, and are told once for each flag that it does nothing.
+TEST(BenchModel, ScriptsForAGpuRunOnTheCpu) {
+  const ProcessResult result =
+      bench({"-ngl", "99",    "-fa", "1", "-p",    "8", "-n",     "4",  "-b",  "2048", "-ub",   "512",
+             "-sm",  "layer", "-mg", "0", "-nkvo", "0", "--poll", "50", "-lm", "mmap", "-embd", "0"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(count_of(result.err, "warn: "), 3u) << result.err;
+  EXPECT_NE(result.err.find("warn: -ngl 99 has no effect"), std::string::npos) << result.err;
+  const std::regex table(
+      "\\| model +\\| +size \\| +params \\| backend +\\| threads \\| +test \\| +t/s \\|\n"
+      "\\| -+ \\| -+: \\| -+: \\| -+ \\| -+: \\| -+: \\| -+: \\|\n"
+      "\\| qwen4exp 26.20 M Q8_0 +\\| +27.69 MiB \\| +26.20 M \\| CPU +\\| +[0-9]+ \\| +pp8 \\| +[0-9.]+ ± 0.00 \\|\n"
+      "\\| qwen4exp [^\n]* tg4 \\| +[0-9.]+ ± 0.00 \\|\n\nbuild: [0-9a-z-]+ \\([0-9]+\\)\n");
+  EXPECT_TRUE(std::regex_match(result.out, table)) << result.out;
+}
+
+TEST(BenchModel, ListsRangesAndTheirProduct) {
+  const auto rows = rows_of({"-p", "8", "-p", "4,6", "-n", "1-4*2", "-pg", "4,2", "-ub", "4,512", "-d", "0-8+8"});
+  EXPECT_EQ(rows.size(), (3u + 3 + 1) * 2 * 2);
+  // The same tokens end with the same logits, whatever the micro-batch: promise 2, seen from a benchmark.
+  std::map<std::string, std::string> checksums;
+  for (const auto& row : rows) {
+    const std::string tokens =
+        std::to_string(row["n_prompt"].get<int>() + row["n_gen"].get<int>() + row["n_depth"].get<int>());
+    const std::string sum = row["checksum"];
+    EXPECT_EQ(checksums.emplace(tokens, sum).first->second, sum) << row.dump();
+    EXPECT_GT(row["avg_ts"].get<double>(), 0);
+    EXPECT_EQ(row["state"], "warm");
+  }
+}
+
+TEST(BenchModel, DraftsAreMeasured) {
+  const auto rows = rows_of({"-p", "0", "-n", "12", "--draft", "none,lookup,mtp"});
+  ASSERT_EQ(rows.size(), 3u);
+  for (const auto& row : rows) {
+    EXPECT_EQ(row["checksum"], rows[0]["checksum"]) << row["draft"];
+    EXPECT_EQ(row["n_windows"].get<int>() + row["n_accepted"].get<int>(), 12);
+  }
+  const auto forced = rows_of({"-p", "0", "-n", "12", "--draft", "mtp", "--draft-max", "3", "--spec-synth-len", "3"});
+  EXPECT_EQ(forced[0]["n_windows"], 4);
+  EXPECT_EQ(forced[0]["synthetic_acceptance"], "length 3");
+}
+
+TEST(BenchModel, ColdRunsSaySo) {
+  const auto rows = rows_of({"-p", "4", "-n", "0", "--cold"});
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_TRUE(rows[0]["state"] == "cold" || rows[0]["state"] == "not cold") << rows[0]["state"];
+  EXPECT_GT(rows[0]["load_ns"].get<int64_t>(), 0);
+  EXPECT_EQ(rows_of({"-p", "4", "-n", "0", "--no-warmup"})[0]["state"], "as found");
+}
+
+TEST(BenchModel, SweepPrintsTheCurveAndDrawsIt) {
+  const TempFolder folder;
+  const std::string plot = folder.file("curve.svg");
+  const ProcessResult result = bench({"--sweep", "-p", "16", "-n", "2", "-c", "64", "--plot", plot});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(count_of(result.out, "|    16 |     2 |"), 4u) << result.out;
+  EXPECT_NE(result.out.find("|    PP |    TG |    N_KV |   T_PP s |  S_PP t/s |   T_TG s |  S_TG t/s |"),
+            std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(plot));
+  const auto rows = rows_of({"--sweep", "-p", "4", "-n", "2", "-d", "0,8"});
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[3]["n_depth"], 8);
+}
+
+TEST(BenchModel, BothStreamsAndDevices) {
+  const ProcessResult result = bench({"-p", "4", "-n", "0", "-o", "jsonl", "-oe", "sql", "--progress"});
+  ASSERT_EQ(result.exit_code, 0);
+  EXPECT_EQ(nlohmann::json::parse(result.out)["n_prompt"], 4);
+  EXPECT_EQ(count_of(result.err, "INSERT INTO llama_bench"), 1u);
+  EXPECT_NE(result.err.find("test 1 of 1: pp4"), std::string::npos);
+  EXPECT_NE(bench({"--list-devices"}).out.find("cpu: "), std::string::npos);
+}
+
+TEST(BenchModel, InterruptedRunsKeepWhatWasMeasured) {
+  Process process(bench_call({"-p", "0", "-n", "8", "-r", "1000", "-o", "json"}));
+  while (process.err().find("loaded in") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  process.send(SIGINT);
+  const ProcessResult result = process.wait();
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_NE(result.err.find("interrupted: 0 of 1 tests are complete"), std::string::npos) << result.err;
+  const auto rows = nlohmann::json::parse(result.out);  // complete JSON
+  EXPECT_TRUE(rows.empty() || rows[0]["samples_ns"].size() < 1000u);
+}
+
+TEST(BenchModel, WhatCannotBeMeasuredIsOneError) {
+  const std::vector<std::pair<std::vector<std::string>, const char*>> cases{
+      {{"-p", "99999999999"}, "out of range"},
+      {{"-d", "1000000"}, "the model has 4096"},
+      {{"-d", "0-9999999"}, "more than 4096 numbers"},
+      {{"-ctk", "q9_9"}, "no such choice"},
+      {{"-p", "1-200", "-n", "1-200", "-d", "1-200"}, "more than 10000 tests"},
+      {{"-p", "0", "-n", "0"}, "no test is left"},
+      {{"-pg", "512"}, "no pair of lengths"},
+      {{"-hf", "some/model"}, "nothing is downloaded"},
+      {{"-dev", "CUDA0"}, "no such device"},
+      {{"-C", "0xz"}, "no mask of processors"},
+      {{"--spec-synth-len", "2"}, "needs drafts"},
+      {{"--draft", "mtp", "--spec-synth-rates", "1.5"}, "no probability"},
+      {{"--cold", "-d", "8"}, "warms the model"},
+      {{"--plot", "x.svg"}, "give --sweep"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const ProcessResult result = bench(arguments);
+    EXPECT_EQ(result.exit_code, 2) << message << ": " << result.out << result.err;
+    EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
+    EXPECT_EQ(count_of(result.err, "\n"), 1u) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+}
+
+}  // namespace
+}  // namespace strata::test
