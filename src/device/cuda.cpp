@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -50,8 +52,11 @@ struct Shared {
   cuda::Context context = nullptr;
   AcceleratorInfo info;
   AcceleratorOptions options;
-  std::map<const KernelImage*, cuda::Module> modules;
-  std::map<std::pair<const KernelImage*, const char*>, cuda::Function> functions;
+  struct Loaded {
+    cuda::Module module = nullptr;
+    std::map<std::string, cuda::Function, std::less<>> functions;
+  };
+  std::map<const KernelImage*, Loaded> images;
 
   Shared(int index, const AcceleratorOptions& wanted) : options(wanted) {
     check(driver().device_get(&device, index), "cuDeviceGet");
@@ -62,7 +67,8 @@ struct Shared {
     if (context == nullptr) return;
     {
       driver().push_context(context);
-      for (const auto& [image, module] : modules) driver().unload_module(module);
+      for (const auto& [image, loaded] : images)
+        if (loaded.module != nullptr) driver().unload_module(loaded.module);
       cuda::Context ignored = nullptr;
       driver().pop_context(&ignored);
     }
@@ -87,18 +93,18 @@ class Current {
 };
 
 cuda::Function Shared::function(const char* what, const KernelImage& image, const char* name) {
-  const auto found = functions.find({&image, name});
-  if (found != functions.end()) return found->second;
+  Loaded& loaded = images[&image];
+  const auto found = loaded.functions.find(std::string_view(name));
+  if (found != loaded.functions.end()) return found->second;
   if (image.code.empty())
     throw Error(ErrorKind::Device, std::string("this build has no device code of ") + image.name, what);
-  cuda::Module& module = modules[&image];
-  if (module == nullptr)
-    check(driver().load_module(&module, image.code.data()), std::string(what) + ": loading " + image.name);
+  if (loaded.module == nullptr)
+    check(driver().load_module(&loaded.module, image.code.data()), std::string(what) + ": loading " + image.name);
   cuda::Function function = nullptr;
-  check(driver().get_function(&function, module, name), std::string(what) + ": kernel " + name);
+  check(driver().get_function(&function, loaded.module, name), std::string(what) + ": kernel " + name);
   check(driver().set_function_attribute(function, cuda::kMaxSharedOfFunction, static_cast<int>(info.shared_bytes)),
         std::string(what) + ": shared memory of " + name);
-  functions[{&image, name}] = function;
+  loaded.functions[name] = function;
   return function;
 }
 
