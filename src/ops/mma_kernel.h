@@ -5,8 +5,8 @@
 // of x gives the same bits in any tile.
 //
 // Formats with minima: scale · level - min = scale · (level - c) - (min - scale · c), where c is the whole number next
-// to min / scale within the range of the levels. Both parts are then at most twice the weight: nothing cancels. The
-// second meets the sum of the 32 elements of x.
+// to min / scale within the range of the levels. Neither part is more than twice the weight: nothing cancels. The second
+// meets the sum of the 32 elements of x.
 #pragma once
 
 #include "ops/mma_layout.h"

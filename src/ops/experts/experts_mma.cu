@@ -1,6 +1,6 @@
 // Products of experts through matrix units: the formats of most files, and what is around the products.
 #include "device/kernel_math.h"
-#include "ops/experts/tile_kernel.h"
+#include "ops/experts/device_tile.h"
 
 using namespace strata;
 using namespace strata::gpu;

@@ -1,5 +1,5 @@
 // Formats of three bits and fewer, and those with tables, through matrix units.
-#include "ops/experts/tile_kernel.h"
+#include "ops/experts/device_tile.h"
 
 using namespace strata;
 using namespace strata::gpu;

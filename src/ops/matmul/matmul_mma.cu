@@ -1,5 +1,5 @@
 // The formats of most files through matrix units.
-#include "ops/matmul/tile_kernel.h"
+#include "ops/matmul/device_tile.h"
 
 using namespace strata;
 using namespace strata::gpu;

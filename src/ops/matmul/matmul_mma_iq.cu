@@ -1,5 +1,5 @@
 // Formats of three bits and fewer, and those with tables, through matrix units.
-#include "ops/matmul/tile_kernel.h"
+#include "ops/matmul/device_tile.h"
 
 using namespace strata;
 using namespace strata::gpu;
