@@ -15,6 +15,7 @@ Command devices_command();
 Command evidence_command();
 Command generate_command();
 Command inspect_command();
+Command needle_command();
 Command parity_command();
 Command profile_command();
 Command plan_command();
