@@ -20,6 +20,7 @@ Command parity_command();
 Command profile_command();
 Command plan_command();
 Command quantize_command();
+Command rates_command();
 Command synth_command();
 Command tokenize_command();
 
