@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/buffer.h"
@@ -18,21 +19,37 @@ struct PagePool::State {
   uint64_t limit = 0, used = 0, kept = 0;
   bool poison = false;
   std::map<size_t, std::vector<Buffer>> free;  // by size
+  std::string folder = kDefaultTierFolder;
+  std::optional<FileTier> file;
+
+  Buffer take(size_t bytes);
 };
 
 struct Block::Memory {
   std::shared_ptr<PagePool::State> pool;
-  Buffer buffer;
+  size_t bytes;
+  Buffer buffer;        // Tier::Memory
+  FileTier::Slot slot;  // Tier::File
+  int holders = 0;
 
-  Memory(std::shared_ptr<PagePool::State> from, Buffer memory) : pool(std::move(from)), buffer(std::move(memory)) {}
+  Memory(std::shared_ptr<PagePool::State> from, Buffer memory)
+      : pool(std::move(from)), bytes(memory.bytes()), buffer(std::move(memory)) {}
+  Memory(std::shared_ptr<PagePool::State> from, const FileTier::Slot& in_file, size_t size)
+      : pool(std::move(from)), bytes(size), slot(in_file) {}
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
   ~Memory() {
-    const size_t bytes = buffer.bytes();
+    if (tier() == Tier::File) {
+      pool->file->give_back(slot);
+      return;
+    }
     pool->used -= bytes;
     pool->kept += bytes;
     pool->free[bytes].push_back(std::move(buffer));
   }
+
+  Tier tier() const { return slot.data != nullptr ? Tier::File : Tier::Memory; }
+  void* data() const { return tier() == Tier::File ? slot.data : buffer.data(); }
 };
 
 PagePool::PagePool(uint64_t limit_bytes) : state_(std::make_shared<State>()) { state_->limit = limit_bytes; }
@@ -41,55 +58,92 @@ uint64_t PagePool::limit() const { return state_->limit; }
 uint64_t PagePool::used() const { return state_->used; }
 uint64_t PagePool::kept() const { return state_->kept; }
 void PagePool::poison(bool on) { state_->poison = on; }
+void PagePool::set_folder(std::string folder) { state_->folder = std::move(folder); }
+FileTierStats PagePool::file() const { return state_->file ? state_->file->stats() : FileTierStats{}; }
 
 void PagePool::trim() {
+  if (state_->file) state_->file->trim();
   state_->free.clear();
   state_->kept = 0;
 }
 
-std::shared_ptr<Block::Memory> Block::take(const std::shared_ptr<PagePool::State>& pool, size_t bytes) {
-  if (bytes > pool->limit || pool->used > pool->limit - bytes)
-    throw Error(ErrorKind::Memory, "the memory for sequences is full: " + std::to_string(bytes >> 10) +
-                                       " KiB more are needed, " + std::to_string(pool->used >> 20) + " of " +
-                                       std::to_string(pool->limit >> 20) + " MiB are in use");
-  auto& free = pool->free[bytes];
-  Buffer buffer;
-  if (free.empty()) {
-    // Kept blocks of other sizes count against the limit too.
-    if (pool->kept > pool->limit - bytes - pool->used) {
-      pool->free.clear();
-      pool->kept = 0;
-    }
-    buffer = Buffer(bytes);
-  } else {
-    buffer = std::move(free.back());
-    free.pop_back();
-    pool->kept -= bytes;
-  }
-  if (pool->poison)
-    for (size_t i = 0; i + sizeof kPoison <= bytes; i += sizeof kPoison)
-      std::memcpy(static_cast<char*>(buffer.data()) + i, &kPoison, sizeof kPoison);
-  pool->used += bytes;
-  return std::make_shared<Memory>(pool, std::move(buffer));
+namespace {
+
+void fill_with_poison(void* memory, size_t bytes) {
+  for (size_t i = 0; i + sizeof kPoison <= bytes; i += sizeof kPoison)
+    std::memcpy(static_cast<char*>(memory) + i, &kPoison, sizeof kPoison);
 }
 
-Block::Block(PagePool& pool, size_t bytes) : memory_(take(pool.state_, bytes)) {}
+}  // namespace
 
-size_t Block::bytes() const { return memory_ ? memory_->buffer.bytes() : 0; }
-const void* Block::data() const { return memory_ ? memory_->buffer.data() : nullptr; }
+Buffer PagePool::State::take(size_t bytes) {
+  if (bytes > limit || used > limit - bytes)
+    throw Error(ErrorKind::Memory, "the memory for sequences is full: " + std::to_string(bytes >> 10) +
+                                       " KiB more are needed, " + std::to_string(used >> 20) + " of " +
+                                       std::to_string(limit >> 20) + " MiB are in use");
+  Buffer buffer;
+  if (auto& own = free[bytes]; !own.empty()) {
+    buffer = std::move(own.back());
+    own.pop_back();
+    kept -= bytes;
+  } else {
+    // Kept blocks of other sizes count against the limit too.
+    if (kept > limit - bytes - used) {
+      free.clear();
+      kept = 0;
+    }
+    buffer = Buffer(bytes);
+  }
+  used += bytes;
+  return buffer;
+}
+
+std::shared_ptr<Block::Memory> Block::take(const std::shared_ptr<PagePool::State>& pool, size_t bytes, Tier tier) {
+  std::shared_ptr<Memory> memory;
+  if (tier == Tier::File) {
+    if (!pool->file) pool->file.emplace(pool->folder);
+    memory = std::make_shared<Memory>(pool, pool->file->take(bytes), bytes);
+  } else {
+    memory = std::make_shared<Memory>(pool, pool->take(bytes));
+  }
+  if (pool->poison) fill_with_poison(memory->data(), bytes);
+  return memory;
+}
+
+Block::Block(PagePool& pool, size_t bytes, Tier tier) : memory_(take(pool.state_, bytes, tier)) {}
+
+size_t Block::bytes() const { return memory_ ? memory_->bytes : 0; }
+const void* Block::data() const { return memory_ ? memory_->data() : nullptr; }
 
 void* Block::writable() {
   if (memory_ && shared()) {
     const std::shared_ptr<Memory> old = memory_;
-    memory_ = take(old->pool, old->buffer.bytes());
-    std::memcpy(memory_->buffer.data(), old->buffer.data(), old->buffer.bytes());
+    memory_ = take(old->pool, old->bytes, old->tier());
+    std::memcpy(memory_->data(), old->data(), old->bytes);
   }
-  return memory_ ? memory_->buffer.data() : nullptr;
+  return memory_ ? memory_->data() : nullptr;
 }
 
 void* Block::overwritable() {
-  if (memory_ && shared()) memory_ = take(memory_->pool, memory_->buffer.bytes());
-  return memory_ ? memory_->buffer.data() : nullptr;
+  if (memory_ && shared()) memory_ = take(memory_->pool, memory_->bytes, memory_->tier());
+  return memory_ ? memory_->data() : nullptr;
+}
+
+void Block::hold() const { ++memory_->holders; }
+void Block::let_go() const { --memory_->holders; }
+
+void Block::bring(std::span<const Block* const> blocks) {
+  std::vector<FileTier::Slot*> slots;
+  for (const Block* block : blocks)
+    if (block->memory_->tier() == Tier::File && block->memory_->holders > 0) slots.push_back(&block->memory_->slot);
+  if (!slots.empty()) blocks.front()->memory_->pool->file->bring(slots);
+}
+
+void Block::release(std::span<const Block* const> blocks) {
+  std::vector<FileTier::Slot*> slots;
+  for (const Block* block : blocks)
+    if (block->memory_->tier() == Tier::File && block->memory_->holders == 0) slots.push_back(&block->memory_->slot);
+  if (!slots.empty()) blocks.front()->memory_->pool->file->release(slots);
 }
 
 }  // namespace strata

@@ -9,8 +9,18 @@
 
 namespace strata {
 
-PagedRows::PagedRows(PagePool& pool, DType dtype, std::vector<int64_t> row)
-    : pool_(pool), dtype_(dtype), row_(std::move(row)), elements_(1) {
+namespace {
+
+constexpr size_t kStretch = 16;  // pages that come into memory at a time where all rows are visited
+
+}  // namespace
+
+PagedRows::PagedRows(PagePool& pool, DType dtype, std::vector<int64_t> row, int64_t resident)
+    : pool_(pool),
+      dtype_(dtype),
+      row_(std::move(row)),
+      elements_(1),
+      pages_(static_cast<size_t>((resident + kPageRows - 1) / kPageRows)) {
   for (const int64_t extent : row_) elements_ *= extent;
   const auto block = static_cast<int64_t>(info(dtype).block_elements);
   if (row_.empty() || row_.back() % block != 0)
@@ -27,10 +37,10 @@ const void* PagedRows::row(int64_t index) const {
 char* PagedRows::writable_row(int64_t index) {
   const auto page = static_cast<size_t>(index / kPageRows);
   if (page == pages_.size()) {
-    pages_.emplace_back(*pool_, row_bytes_ * static_cast<size_t>(kPageRows));
+    pages_.append(*pool_, row_bytes_ * static_cast<size_t>(kPageRows));
     table_.push_back(nullptr);
   }
-  void* memory = pages_[page].writable();
+  void* memory = pages_.writable(page);
   table_[page] = memory;
   return static_cast<char*>(memory) + static_cast<size_t>(index % kPageRows) * row_bytes_;
 }
@@ -81,18 +91,29 @@ uint64_t PagedRows::bytes_at(int64_t length) const {
   return static_cast<uint64_t>((length + kPageRows - 1) / kPageRows * kPageRows) * row_bytes_;
 }
 
+// visit(first row, bytes) for every page.
+template <class Visit>
+void PagedRows::each_page(Visit&& visit) const {
+  for (int64_t first = 0; first < length_; first += kPageRows) {
+    if (const auto page = static_cast<size_t>(first / kPageRows); page % kStretch == 0) {
+      pages_.release();
+      pages_.use(page, std::min(page + kStretch, pages_.size()));
+    }
+    visit(row(first), static_cast<size_t>(std::min(kPageRows, length_ - first)) * row_bytes_);
+  }
+  pages_.release();
+}
+
 uint64_t PagedRows::hash(uint64_t seed) const {
   uint64_t hash = hash64(&length_, sizeof length_, seed);
-  for (int64_t first = 0; first < length_; first += kPageRows)
-    hash = hash64(row(first), static_cast<size_t>(std::min(kPageRows, length_ - first)) * row_bytes_, hash);
+  each_page([&](const void* rows, size_t bytes) { hash = hash64(rows, bytes, hash); });
   return hash;
 }
 
 void PagedRows::save(ArchiveWriter& writer) const {
   writer.value(length_);
   writer.value(static_cast<uint64_t>(row_bytes_));
-  for (int64_t first = 0; first < length_; first += kPageRows)
-    writer.bytes(row(first), static_cast<size_t>(std::min(kPageRows, length_ - first)) * row_bytes_);
+  each_page([&](const void* rows, size_t bytes) { writer.bytes(rows, bytes); });
 }
 
 void PagedRows::load(ArchiveReader& reader, int64_t length) {
@@ -105,7 +126,9 @@ void PagedRows::load(ArchiveReader& reader, int64_t length) {
     const void* source = reader.bytes(bytes);
     std::memcpy(writable_row(length_), source, bytes);
     length_ += count;
+    if (length_ / kPageRows % static_cast<int64_t>(kStretch) == 0) pages_.release();
   }
+  pages_.release();
 }
 
 }  // namespace strata

@@ -1,13 +1,15 @@
 // Rows that grow by appending, one for each position: keys, values, pooled index keys. Pages of 64 rows, shared between
-// copies until one of them appends to a shared page.
+// copies until one of them appends to a shared page. They may lie in the second tier, with a working set in memory.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/tensor.h"
 #include "cache/archive.h"
 #include "cache/page_pool.h"
+#include "cache/page_set.h"
 
 namespace strata {
 
@@ -17,7 +19,8 @@ class PagedRows {
  public:
   PagedRows() = default;
   // A row has the extents `row` (f32, f16, bf16, q8_0 or q4_0; a block format needs whole blocks along the last axis).
-  PagedRows(PagePool& pool, DType dtype, std::vector<int64_t> row);
+  // resident: rows in memory at most between two passes, rounded up to whole pages; 0: all, in the first tier.
+  PagedRows(PagePool& pool, DType dtype, std::vector<int64_t> row, int64_t resident = 0);
 
   bool empty() const { return row_bytes_ == 0; }  // no such cache
   int64_t length() const { return length_; }
@@ -26,6 +29,12 @@ class PagedRows {
   const void* row(int64_t index) const;
   // Shape [length, row...] over the first page's memory: dtype, extents and strides for operators that take a table.
   Tensor shape() const;
+
+  bool tiered() const { return pages_.tiered(); }
+  // Before rows are read through pages(): of these pages, ascending, or of all. Results do not depend on it.
+  void use(std::span<const int64_t> pages) const { pages_.use(pages); }
+  void use_all() const { pages_.use(0, pages_.size()); }
+  void release() const { pages_.release(); }  // afterwards: back to the working set. Error{File}
 
   void prepare(int64_t rows);                           // takes the memory that `rows` more need. Error{Memory}
   void append(const Tensor& rows);                      // f32 [n, row...], every row contiguous: encoded to the dtype
@@ -39,6 +48,8 @@ class PagedRows {
 
  private:
   char* writable_row(int64_t index);
+  template <class Visit>
+  void each_page(Visit&& visit) const;
 
   std::optional<PagePool> pool_;
   DType dtype_ = DType::F32;
@@ -46,7 +57,7 @@ class PagedRows {
   int64_t elements_ = 0;  // of a row
   size_t row_bytes_ = 0;
   int64_t length_ = 0;
-  std::vector<Block> pages_;
+  PageSet pages_;
   std::vector<const void*> table_;
 };
 

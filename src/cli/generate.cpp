@@ -245,16 +245,21 @@ double prompt_tokens_run(const GenerateResult& result, size_t prompt_tokens) {
   return static_cast<double>(static_cast<int64_t>(prompt_tokens) - result.cached_tokens);
 }
 
-void print_summary(const GenerateResult& result, size_t prompt_tokens, const Engine& engine, Queue& queue) {
+double mib(uint64_t bytes) { return static_cast<double>(bytes) / 1048576; }
+
+void print_summary(const GenerateResult& result, size_t prompt_tokens, Engine& engine, Queue& queue) {
   const auto outputs = static_cast<double>(result.tokens.size());
   const std::string kept = result.cached_tokens > 0 ? fmt::format(" ({} of them kept)", result.cached_tokens) : "";
   fmt::print(stderr, "prompt: {} tokens{}, {} | output: {} tokens, {} | ended by {}\n", prompt_tokens, kept,
              rate(prompt_tokens_run(result, prompt_tokens), result.prompt_seconds), result.tokens.size(),
              rate(outputs - 1, result.output_seconds), to_string(result.reason));
   fmt::print(stderr, "peak memory: {:.1f} MiB (model file {:.1f} MiB) | threads: {} | arms: {}\n",
-             static_cast<double>(peak_resident_bytes()) / 1048576,
-             static_cast<double>(engine.model().file().file_bytes()) / 1048576, queue.pool().threads(),
+             mib(peak_resident_bytes()), mib(engine.model().file().file_bytes()), queue.pool().threads(),
              arms_text(queue));
+  if (const FileTierStats file = engine.pool().file(); file.reserved > 0)
+    fmt::print(stderr,
+               "keys and values: {:.1f} MiB in a file, at most {:.1f} in memory | pages released: {}, read: {}\n",
+               mib(file.peak_used), mib(file.peak_resident), file.released, file.read);
   if (result.drafts[0].tried > 0) fmt::print(stderr, "drafts: {}\n", drafts_text(result));
 }
 
@@ -268,6 +273,11 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
     if (position.tried > 0) drafts.push_back({{"tried", position.tried}, {"accepted", position.accepted}});
   auto per_second = [](double count, double seconds) { return seconds > 0 ? count / seconds : 0.0; };
   const auto outputs = static_cast<double>(result.tokens.size());
+  const FileTierStats file = engine.pool().file();
+  const nlohmann::ordered_json kv_file{{"bytes", file.peak_used},
+                                       {"resident_bytes", file.peak_resident},
+                                       {"pages_released", file.released},
+                                       {"pages_read", file.read}};
   return {{"model", engine.model().file().path()},
           {"text", readable(text)},
           {"tokens", result.tokens},
@@ -282,6 +292,7 @@ nlohmann::ordered_json json_result(const GenerateResult& result, const std::stri
           {"predicted_per_second", per_second(std::max(0.0, outputs - 1), result.output_seconds)},
           {"peak_bytes", peak_resident_bytes()},
           {"threads", engine.queue().pool().threads()},
+          {"kv_file", kv_file},
           {"drafts", drafts},
           {"arms", arms}};
 }

@@ -51,6 +51,19 @@ constexpr std::array kModel{
                 .choices = kCacheTypes,
                 .group = "Model",
                 .help = "how values are stored, as for keys"},
+    SettingSpec{.name = "kv_resident",
+                .type = SettingType::Int,
+                .default_text = "0",
+                .min = 0,
+                .max = 16777216,
+                .group = "Model",
+                .help = "keep keys and values of all positions in a file, and in memory those of N positions of each "
+                        "attention layer, in pages of 64; changes memory and speed, never the text; 0: all in memory"},
+    SettingSpec{.name = "kv_file_dir",
+                .type = SettingType::Path,
+                .default_text = kDefaultTierFolder,
+                .group = "Model",
+                .help = "folder on a disk for the file of --kv-resident; the file has no name and goes with the run"},
     SettingSpec{.name = "rope_scaling",
                 .type = SettingType::Choice,
                 .default_text = "file",
@@ -316,6 +329,7 @@ CacheOptions cache_options(const Settings& settings) {
   options.keys = type("cache_type_k");
   options.values = type("cache_type_v");
   options.index_keys = type("qsa.keys");
+  options.resident = settings.get_int("kv_resident");
   return options;
 }
 
@@ -337,6 +351,7 @@ EngineOptions engine_options(const Settings& settings, Profiler* profiler) {
       settings.get_text("qsa.select") == "fixed-width" ? QsaSemantics::FixedWidth : QsaSemantics::Blocks;
   options.memory_floor = static_cast<uint64_t>(settings.get_int("mem_floor")) << 20;
   options.caches = cache_options(settings);
+  options.tier_folder = settings.get_text("kv_file_dir");
   options.caches.anchored = settings.get_text("gdn.form") == "anchored";
   options.forward.mtp_hidden_norm =
       settings.get_text("mtp.hidden_norm") == "joint" ? MtpHiddenNorm::Joint : MtpHiddenNorm::PerStream;

@@ -38,7 +38,8 @@ int run(CommandContext& context) {
   PlanRequest request{.context = settings.get_int("ctx_size"),
                       .slots = settings.get_int("plan.slots"),
                       .micro_batch = options.micro_batch,
-                      .caches = options.caches};
+                      .caches = options.caches,
+                      .tier_folder = options.tier_folder};
   if (request.context == 0) request.context = spec.context;
   const MemoryPlan plan = plan_memory(spec, model.file(), request);
   const std::string refusal = does_not_fit(spec, model.file(), request, options.memory_floor);
@@ -55,14 +56,23 @@ int run(CommandContext& context) {
                                               {"total", plan.total()},
                                               {"need", plan.need()},
                                               {"available", plan.available},
+                                              {"kv_memory", plan.kv_memory},
+                                              {"kv_file", plan.kv_file},
+                                              {"disk_available", plan.disk},
                                               {"fits", refusal.empty()}}
                            .dump(2));
     return refusal.empty() ? 0 : 1;
   }
+  const bool tiered = options.caches.resident > 0;
   fmt::print("{} | {}\n{} x {} positions, micro-batch {} (MiB)\n", options.model, describe(spec), request.slots,
              request.context, options.micro_batch);
   print_line("weights", plan.weights, "mapped from the file, read when used");
-  print_line("KV", plan.states.kv, "grows with the length");
+  if (tiered) {
+    print_line("KV, in a file", plan.kv_file, "grows with the length");
+    print_line("KV, in memory", plan.kv_memory, "at most: working sets, a pass, one layer");
+  } else {
+    print_line("KV", plan.states.kv, "grows with the length");
+  }
   print_line("index keys", plan.states.index, "grow with the length");
   print_line("delta-net states", plan.states.delta, "fixed");
   print_line("histories", plan.states.convolution + plan.states.ngram, "fixed");
@@ -70,6 +80,7 @@ int run(CommandContext& context) {
   print_line("total", plan.total(), "");
   print_line("must be in memory", plan.need(), "all but the weights");
   print_line("available", plan.available, "");
+  if (tiered) print_line("available on disk", plan.disk, options.tier_folder.c_str());
   if (refusal.empty()) {
     fmt::print("fits\n");
     return 0;

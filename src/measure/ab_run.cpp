@@ -155,7 +155,8 @@ void AbRunner::run_decode(Side& side, Slot& slot, Run& run, Probe* probe) {
       segment = slot.next(1);
       side.engine.reserve(slot, segment);
       side.engine.forward().run({&segment, 1});
-      slot.choose();
+      slot.consume_prompt();
+      if (slot.chooses()) slot.choose();
     }
     phase.seconds += seconds_since(start);
     // Rows of rejected drafts are not part of the output.

@@ -136,7 +136,8 @@ void check_needle(const NeedlePlan& plan, const Engine& engine, int64_t context)
                     (context > 0 && context <= model.spec().context ? "the context given has " : "the model has ") +
                     std::to_string(most) + (context > 0 ? "" : "; --rope-scaling extends them"),
                 "--lengths");
-  const PlanRequest memory{positions, 1, engine.options().micro_batch, engine.options().caches};
+  const PlanRequest memory{positions, 1, engine.options().micro_batch, engine.options().caches,
+                           engine.options().tier_folder};
   const std::string refusal = does_not_fit(model.spec(), model.file(), memory, engine.options().memory_floor);
   if (!refusal.empty()) throw Error(ErrorKind::Memory, refusal, engine.options().model);
 }

@@ -1,6 +1,7 @@
 // The mixers and MLPs of a layer.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "model/forward.h"
 #include "ops/attention/attention.h"
@@ -40,6 +41,20 @@ Tensor keys_of(const DeltaSpec& spec, const Tensor& conv) {
 }
 Tensor values_of(const DeltaSpec& spec, const Tensor& conv) {
   return heads_of(conv, 2 * int64_t{spec.key_heads} * spec.dk, spec.value_heads, spec.dv, spec.dv);
+}
+
+// Where keys and values lie in the second tier, only pages with cells that a row selected come into memory.
+void use_selected(const Tensor& ids, const Tensor& counts, const LayerCaches& caches) {
+  if (!caches.k.tiered()) return;
+  std::vector<bool> chosen(static_cast<size_t>((caches.k.length() + kPageRows - 1) / kPageRows));
+  for (int64_t t = 0; t < ids.extent(0); ++t)
+    for (int64_t i = 0; i < counts.as<int32_t>()[t]; ++i)
+      chosen[static_cast<size_t>(ids.row<int32_t>(t)[i] / kPageRows)] = true;
+  std::vector<int64_t> pages;
+  for (size_t page = 0; page < chosen.size(); ++page)
+    if (chosen[page]) pages.push_back(static_cast<int64_t>(page));
+  caches.k.use(pages);
+  caches.v.use(pages);
 }
 
 Tensor flat(const Tensor& x) { return make_f32(x.f32(), {x.extent(0), x.extent(1) * x.extent(2)}); }
@@ -89,6 +104,8 @@ void Forward::attend(size_t index, const AttentionWeights& w, const Batch& batch
       index_keys(layer, w, part, caches, part.of(raw_keys));
       attend_selected(layer, batch, part, caches, part.of(index_q), part.of(q), part.of(attended));
     } else {
+      caches.k.use_all();
+      caches.v.use_all();
       attention(queue_, {part.of(q),
                          caches.k.shape(),
                          caches.v.shape(),
@@ -98,6 +115,8 @@ void Forward::attend(size_t index, const AttentionWeights& w, const Batch& batch
                          {},
                          caches.k.pages(),
                          caches.v.pages()});
+      caches.k.release();
+      caches.v.release();
     }
     if (rotates_v) rotate_heads(queue_, part.of(attended));
   }
@@ -153,6 +172,7 @@ void Forward::attend_selected(const LayerSpec& layer, const Batch& batch, const 
       observe("qsa_ids", -1, ids);
       observe("qsa_counts", -1, counts);
     }
+    use_selected(ids, counts, caches);
     sparse_attention(queue_, {q.slice(first, count),
                               caches.k.shape(),
                               caches.v.shape(),
@@ -163,6 +183,8 @@ void Forward::attend_selected(const LayerSpec& layer, const Batch& batch, const 
                               {},
                               caches.k.pages(),
                               caches.v.pages()});
+    caches.k.release();
+    caches.v.release();
   }
 }
 

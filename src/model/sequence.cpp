@@ -42,8 +42,8 @@ Sequence::Sequence(const ModelSpec& spec, int64_t capacity, const CacheOptions& 
     LayerCaches& caches = layers[i];
     if (layer.mixer == MixerKind::Attention) {
       const AttentionSpec& attention = layer.attention;
-      caches.k = PagedRows(pool, options.keys, {attention.kv_heads, attention.head_dim});
-      caches.v = PagedRows(pool, options.values, {attention.kv_heads, attention.head_dim});
+      caches.k = PagedRows(pool, options.keys, {attention.kv_heads, attention.head_dim}, options.resident);
+      caches.v = PagedRows(pool, options.values, {attention.kv_heads, attention.head_dim}, options.resident);
     } else {
       const DeltaSpec& delta = spec.delta;
       const DeltaState::Shape shape{delta.key_heads, delta.value_heads, delta.dk, delta.dv};

@@ -17,7 +17,8 @@ struct CacheOptions {
   DType keys = DType::F16, values = DType::F16;  // f32, f16, bf16, q8_0, q4_0
   DType index_keys = DType::BF16;                // f32, f16, bf16
   int64_t window = 8;                            // rows of one call that can be taken back
-  bool anchored = false;                         // delta nets in the anchored form (delta_state.h): other bits
+  int64_t resident = 0;   // positions whose keys and values stay in memory, the others in a file; 0: all
+  bool anchored = false;  // delta nets in the anchored form (delta_state.h): other bits
 };
 
 // Block formats need heads of whole blocks, in every layer with attention. Error{Usage} naming setting, type and head.

@@ -16,7 +16,12 @@ Model load_model(const EngineOptions& options) {
   return Model::load(options.model, options.rope);
 }
 
-PagePool make_pool(uint64_t limit) { return limit > 0 ? PagePool(limit) : PagePool(); }
+PagePool make_pool(const EngineOptions& options) {
+  PagePool pool = options.sequence_bytes > 0 ? PagePool(options.sequence_bytes) : PagePool();
+  if (options.caches.resident > 0) check_tier_folder(options.tier_folder);
+  pool.set_folder(options.tier_folder);
+  return pool;
+}
 
 int thread_count(int wanted) { return wanted > 0 ? wanted : list_devices().front().cores; }
 
@@ -28,7 +33,7 @@ Engine::Engine(const EngineOptions& options, Log& log)
       model_(load_model(options)),
       queue_(thread_count(options.threads), log),
       forward_(model_, queue_, options.forward),
-      pool_(make_pool(options.sequence_bytes)) {
+      pool_(make_pool(options)) {
   if (options.prompt_cache_bytes > 0) cache_.emplace(pool_, options.prompt_cache_bytes);
   if (options.micro_batch < 1 || options.micro_batch > 65536)
     throw Error(ErrorKind::Usage, "a micro-batch has 1 to 65536 tokens, not " + std::to_string(options.micro_batch));
@@ -181,7 +186,7 @@ bool Engine::below_memory_floor() const {
 
 // A context that was asked for has to fit before the run begins.
 void Engine::check_memory(int64_t context) const {
-  const PlanRequest wanted{context, 1, options_.micro_batch, options_.caches};
+  const PlanRequest wanted{context, 1, options_.micro_batch, options_.caches, options_.tier_folder};
   const std::string refusal = does_not_fit(model_.spec(), model_.file(), wanted, options_.memory_floor);
   if (!refusal.empty()) throw Error(ErrorKind::Memory, refusal, options_.model);
 }

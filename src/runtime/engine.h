@@ -32,7 +32,8 @@ struct EngineOptions {
   RopeOverride rope;
   ForwardOptions forward;
   CacheOptions caches;
-  uint64_t sequence_bytes = 0;       // memory of all sequences at most; 0: no limit
+  std::string tier_folder = kDefaultTierFolder;  // of the file for keys and values, with caches.resident
+  uint64_t sequence_bytes = 0;                   // memory of all sequences at most; 0: no limit
   uint64_t prompt_cache_bytes = 0;   // sequences are kept for prompts to come while all take less; 0: none is kept
   uint64_t memory_floor = 0;         // bytes that stay free: a run that would go below is refused, one that does ends
   CpuFeatures cpu = cpu_features();  // what arms may use

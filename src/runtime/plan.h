@@ -15,6 +15,7 @@ struct PlanRequest {
   int64_t slots = 1;    // sequences at a time
   int64_t micro_batch = 512;
   CacheOptions caches;
+  std::string tier_folder = kDefaultTierFolder;
 };
 
 struct MemoryPlan {
@@ -22,7 +23,11 @@ struct MemoryPlan {
   StateBytes states;       // of all sequences at full context
   uint64_t scratch = 0;    // of one pass, an estimate from the shapes
   uint64_t available = 0;  // on this machine now
-  uint64_t need() const { return states.total() + scratch; }  // what cannot be given back
+  // Of states.kv: in a file with all of it, and in memory its working sets, the rows of a pass, and one layer as a
+  // whole while its attention runs. Without a file all of it is in memory.
+  uint64_t kv_file = 0, kv_memory = 0;
+  uint64_t disk = 0;  // free where the file is; 0: unknown, or there is no file
+  uint64_t need() const { return states.total() - states.kv + kv_memory + scratch; }  // what cannot be given back
   uint64_t total() const { return weights + need(); }
 };
 

@@ -85,7 +85,7 @@ bool PromptCache::evict() {
 
 void PromptCache::shrink() {
   bool dropped = false;
-  while (pool_.used() > budget_ && !entries_.empty()) {
+  while (pool_.used() + pool_.file().used > budget_ && !entries_.empty()) {
     dropped = true;
     std::vector<Sequence>& checkpoints = entries_.back().checkpoints;
     if (entries_.size() == 1 && !checkpoints.empty())

@@ -25,8 +25,8 @@ std::vector<int64_t> checkpoint_positions(int64_t prompt, int64_t shared);
 
 class PromptCache {
  public:
-  // Sequences are dropped, those used longest ago first, while the pool has over `budget` bytes in use: running
-  // sequences count too.
+  // Sequences are dropped, those used longest ago first, while the pool has over `budget` bytes in use, in memory and
+  // in a file: running sequences count too.
   PromptCache(PagePool pool, uint64_t budget) : pool_(std::move(pool)), budget_(budget) {}
 
   struct Hit {

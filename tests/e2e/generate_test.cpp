@@ -134,6 +134,23 @@ TEST(Generate, CachesOfEveryTypeAnswer) {
   EXPECT_NE(wrong.err.find("q8_0"), std::string::npos) << wrong.err;
 }
 
+TEST(Generate, KeysAndValuesInAFileChangeNoText) {
+  const std::string prompt(2000, 'a');
+  const nlohmann::json plain = generated({"-p", prompt, "-n", "12", "--ignore-eos"});
+  const nlohmann::json tiered = generated({"-p", prompt, "-n", "12", "--ignore-eos", "--kv-resident", "1"});
+  EXPECT_EQ(plain["tokens"], tiered["tokens"]);
+  EXPECT_EQ(plain["kv_file"]["bytes"], 0);
+  EXPECT_GT(tiered["kv_file"]["bytes"], tiered["kv_file"]["resident_bytes"]);
+  EXPECT_GT(tiered["kv_file"]["pages_released"], 0);
+  EXPECT_GT(tiered["kv_file"]["pages_read"], 0);
+  EXPECT_EQ(strata({"generate", "-p", "a", "--kv-resident", "-1"}).exit_code, 2);
+  EXPECT_EQ(strata({"generate", "-p", "a", "--kv-resident", "99999999999"}).exit_code, 2);
+  const ProcessResult nowhere = strata({"generate", "-p", "a", "--kv-resident", "64", "--kv-file-dir", "/nowhere"});
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_NE(nowhere.err.find("/nowhere: cannot make a file for keys and values here"), std::string::npos)
+      << nowhere.err;
+}
+
 TEST(Generate, StopStringEndsBeforeIt) {
   const nlohmann::json result = generated({"-p", kQuestion, "-n", "64", "--stop", "print lines"});
   EXPECT_EQ(result["text"], "The grep command is used to ");

@@ -53,9 +53,15 @@ Tokens BitsModel::random_tokens(uint64_t seed, int64_t count) const {
   return tokens;
 }
 
+Sequence BitsModel::sequence(PagePool pool, int64_t resident) const {
+  CacheOptions caches = caches_;
+  caches.resident = resident;
+  return Sequence(spec(), context_, caches, std::move(pool));
+}
+
 PlainRun BitsModel::plain(std::span<const int32_t> tokens) {
   const auto rows = static_cast<int64_t>(tokens.size());
-  Sequence fresh = sequence();
+  Sequence fresh = sequence(PagePool(), 0);
   std::vector<float> logits(static_cast<size_t>(rows * vocabulary())), taps(static_cast<size_t>(rows * width()));
   if (rows > 0)
     forward(1).run(tokens, fresh, make_f32(logits.data(), {rows, vocabulary()}),

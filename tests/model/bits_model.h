@@ -1,5 +1,5 @@
 // A model that promises about bits are tested on, and what a plain run gives: one call over all tokens, one thread, a
-// fresh sequence in memory of its own.
+// fresh sequence in memory of its own, all of it in the first tier.
 #pragma once
 
 #include <deque>
@@ -46,7 +46,10 @@ class BitsModel {
 
   // A pass with so many threads, 1 to kMaxThreads.
   Forward& forward(int threads) { return passes_[static_cast<size_t>(threads - 1)].forward; }
-  Sequence sequence(PagePool pool = PagePool()) const { return Sequence(spec(), context_, caches_, std::move(pool)); }
+  Sequence sequence(PagePool pool) const { return Sequence(spec(), context_, caches_, std::move(pool)); }
+  Sequence sequence() const { return sequence(pool_); }
+  Sequence sequence(PagePool pool, int64_t resident) const;  // with so many positions in the first tier, 0: all
+  const PagePool& pool() const { return pool_; }             // of sequence()
   Tokens random_tokens(uint64_t seed, int64_t count) const;
   PlainRun plain(std::span<const int32_t> tokens);
   // The same, remembered: for runs that many tests share.
@@ -67,6 +70,7 @@ class BitsModel {
   bool small_;
   int64_t context_;
   CacheOptions caches_;
+  PagePool pool_;
   TempFolder folder_;
   Log log_;
   Model model_;

@@ -6,14 +6,40 @@
 #include <cstring>
 
 #include "model/bits_model.h"
+#include "support/model_run.h"
 
 namespace strata::test {
 namespace {
 
 constexpr int64_t kPrefixes[] = {1, 63, 64, 65, 128};
 
-class Matrix : public testing::TestWithParam<std::string> {
+struct MatrixModel {
+  std::string name;
+  int64_t resident;  // positions in the first tier, 0: all
+};
+
+std::vector<MatrixModel> matrix_models() {
+  std::vector<MatrixModel> all;
+  for (const std::string& name : bits_models())
+    for (const int64_t resident : {int64_t{0}, kPageRows}) all.push_back({name, resident});
+  return all;
+}
+
+class Matrix : public testing::TestWithParam<MatrixModel> {
  protected:
+  // With one page in memory, pages have left it and come back.
+  void TearDown() override {
+    const FileTierStats file = model.pool().file();
+    EXPECT_EQ(GetParam().resident == 0 ? file.reserved : 0, 0u);
+    if (IsSkipped() || file.reserved == 0) return;
+    EXPECT_GT(file.released, 0u);
+    EXPECT_GT(file.read, 0u);
+  }
+
+  // The second tier of the default model takes long: all of it is in the long form, and always the rest.
+  bool takes_long() const { return !model.small() && GetParam().resident > 0 && !test_all(); }
+  static uint64_t taken(const PagePool& pool) { return pool.used() + pool.file().used; }
+
   Tokens part(const Tokens& all, int64_t from, int64_t to) const {
     return Tokens(all.begin() + from, all.begin() + std::min(to, static_cast<int64_t>(all.size())));
   }
@@ -35,12 +61,13 @@ class Matrix : public testing::TestWithParam<std::string> {
       ASSERT_EQ(calls[i]->compare(plain(*texts[i]), first[i], calls[i]->rows()), "") << "sequence " << i;
   }
 
-  BitsModel model{GetParam()};
+  BitsModel model{GetParam().name, CpuIsa::Avx512Bf16, {.resident = GetParam().resident}};
   const int64_t total = model.small() ? 150 : 300;  // 300: part of the rows prune
   const Tokens tokens = model.random_tokens(1, total);
 };
 
 TEST_P(Matrix, MicroBatchesThreadsAndCompany) {
+  if (takes_long()) GTEST_SKIP() << "set TEST_ALL=1";
   // Where a token takes milliseconds, steps of one begin late; StateAfterPromptAfterStepsAndAfterResume does them all.
   Sequence late = model.sequence();
   if (!model.small()) feed(late, tokens, 220, 512);
@@ -66,6 +93,7 @@ TEST_P(Matrix, MicroBatchesThreadsAndCompany) {
 
 // Drafts of up to 7 tokens, of which the first j are right, from one end of the text to the other.
 TEST_P(Matrix, EveryCountOfAcceptedDrafts) {
+  if (takes_long()) GTEST_SKIP() << "set TEST_ALL=1";
   const int64_t start = total - 90;
   Sequence prompt = model.sequence();
   feed(prompt, tokens, start, 512);
@@ -120,7 +148,7 @@ TEST_P(Matrix, APrefixGoesOnInTwoWays) {
     EXPECT_EQ(model.hash(second), plain(two).state);
     EXPECT_NE(model.hash(first), model.hash(second));
   }
-  EXPECT_EQ(pool.used(), 0u);
+  EXPECT_EQ(taken(pool), 0u);
 }
 
 TEST_P(Matrix, CopiesTakeNoMemoryAndRunSideBySide) {
@@ -129,9 +157,9 @@ TEST_P(Matrix, CopiesTakeNoMemoryAndRunSideBySide) {
     SCOPED_TRACE("copied at " + std::to_string(length));
     Sequence first = model.sequence(pool);
     feed(first, tokens, length, 512);
-    const uint64_t used = pool.used();
+    const uint64_t used = taken(pool);
     Sequence second = first, third = second;
-    EXPECT_EQ(pool.used(), used);
+    EXPECT_EQ(taken(pool), used);
     const int64_t end = std::min(length + 20, total);
     for (int64_t at = length; at < end; at += 10) {
       CallRows a(model, first, part(tokens, at, at + 10)), b(model, second, part(tokens, at, at + 10)),
@@ -250,7 +278,9 @@ TEST_P(Matrix, HasForce) {
   EXPECT_NE(a.state, b.state);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Matrix, testing::ValuesIn(bits_models()), [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Models, Matrix, testing::ValuesIn(matrix_models()), [](const auto& test) {
+  return test.param.name + (test.param.resident > 0 ? "_in_a_file" : "");
+});
 
 // Each type of cache, and the anchored form of delta nets, give bits of their own, and keep the promise.
 TEST(MatrixOfCaches, EveryTypeKeepsThePromise) {

@@ -1,5 +1,7 @@
 #include "model/schedule.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -31,7 +33,7 @@ struct Live {
 class Schedule {
  public:
   Schedule(BitsModel& model, uint64_t seed, const ScheduleOptions& options)
-      : model_(model), options_(options), seed_(seed), random_(seed * 2 + 1) {
+      : model_(model), options_(options), seed_(seed), random_(seed * 2 + 1), tiers_(seed * 3 + 2) {
     pool_.poison(true);
   }
 
@@ -46,8 +48,11 @@ class Schedule {
       fail(std::string("threw: ") + error.what());
     }
     live_.clear(), checkpoints_.clear();
-    if (result_.failure.empty() && pool_.used() != empty)
-      fail(std::to_string(pool_.used()) + " bytes are still in use");
+    const FileTierStats file = pool_.file();
+    if (result_.failure.empty() && (pool_.used() != empty || file.used + file.resident > 0))
+      fail(std::to_string(pool_.used()) + " bytes are still in use, and " + std::to_string(file.used) +
+           " in the file, " + std::to_string(file.resident) + " of them in memory");
+    result_.released = file.released, result_.read = file.read;
     return std::move(result_);
   }
 
@@ -102,8 +107,11 @@ class Schedule {
   }
   int64_t room(const Live& live) const { return static_cast<int64_t>(live.stream->tokens.size()) - live.length; }
 
+  // All in memory, or keys and values in the second tier with one or two pages of each layer in memory.
+  Sequence fresh_sequence() { return model_.sequence(pool_, kPageRows * tiers_.below(3)); }
+
   void start() {
-    live_.push_back({next_number_++, model_.sequence(pool_), streams_[pick(kSharedStreams)], 0});
+    live_.push_back({next_number_++, fresh_sequence(), streams_[pick(kSharedStreams)], 0});
     say("start sequence " + std::to_string(live_.back().number));
   }
 
@@ -249,18 +257,27 @@ class Schedule {
     damage(live_.back());
   }
 
+  // What memory and file hold there is gone: zeros.
+  static void lose_page(const void* place) {
+    if (::madvise(const_cast<void*>(place), 1, MADV_REMOVE) != 0) throw Error(ErrorKind::File, "cannot lose a page");
+  }
+
   // Writes that forget who else owns the memory.
   void damage(Live& live) {
     if (live.length < 16 || room(live) == 0) return;
     for (LayerCaches& caches : live.sequence.layers) {
       std::vector<const void*> places;
+      if (damages(Damage::LostPage) && caches.k.tiered() && live.length >= kPageRows) {
+        for (int64_t row = 0; row < caches.k.length(); row += kPageRows) lose_page(caches.k.row(row));
+        result_.damaged = true;
+      }
       if (damages(Damage::PageWrite))  // every row: block selection may pass one over
         for (int64_t row = 0; row < caches.k.length(); ++row) places.push_back(caches.k.row(row));
       if (damages(Damage::MatrixWrite) && !caches.delta.empty() && live.length >= 64)
         places.push_back(caches.delta.is_anchored() ? caches.delta.writable(0).state.data
                                                     : caches.delta.matrix(0).data);
       if (damages(Damage::History) && !caches.conv.empty()) places.push_back(caches.conv.last().data);
-      if (places.empty()) continue;
+      if (places.empty() && !result_.damaged) continue;
       for (const void* place : places) {
         auto* bytes = static_cast<unsigned char*>(const_cast<void*>(place));
         bytes[1] ^= 3;  // of a 16-bit float: the upper bits of the mantissa
@@ -289,7 +306,7 @@ class Schedule {
       result_.damaged = true;
     }
     // Into a fresh sequence, or over one that shares its memory with others.
-    Sequence target = chance(2) ? model_.sequence(pool_) : live_[pick(live_.size())].sequence;
+    Sequence target = chance(2) ? fresh_sequence() : live_[pick(live_.size())].sequence;
     load_into(target, bytes);
     live.sequence = std::move(target);
     if (model_.hash(live.sequence) != before) fail("the loaded state has another hash");
@@ -347,7 +364,7 @@ class Schedule {
   BitsModel& model_;
   ScheduleOptions options_;
   uint64_t seed_;
-  Random random_;
+  Random random_, tiers_;
   PagePool pool_;
   std::vector<std::shared_ptr<const Stream>> streams_;
   std::vector<Live> live_, checkpoints_;
@@ -366,6 +383,7 @@ const char* to_string(Damage damage) {
     case Damage::MatrixWrite: return "delta state written through a copy";
     case Damage::History: return "convolution input lost";
     case Damage::ArchiveByte: return "byte of an archive changed";
+    case Damage::LostPage: return "page of the file lost";
     case Damage::OtherContext: return "checkpoint of another prefix";
   }
   return "?";

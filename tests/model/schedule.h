@@ -21,6 +21,7 @@ enum class Damage {
   MatrixWrite,   // the same of the state of a delta net
   History,       // an input of the convolution is lost
   ArchiveByte,   // a saved value changes on its way
+  LostPage,      // keys in the second tier are gone
   OtherContext,  // a resumed checkpoint is of another prefix
 };
 const char* to_string(Damage damage);
@@ -36,6 +37,7 @@ struct ScheduleResult {
   std::string failure;                           // empty: every bit was right. Else seed, step, action and what differs
   std::string log;                               // every step
   int64_t rows = 0, rejected = 0, together = 0;  // compared; taken back; in calls of more than one sequence
+  uint64_t released = 0, read = 0;               // pages that left memory, and that came back
   std::array<int64_t, kActions> actions{};
   bool damaged = false;
 };

@@ -66,15 +66,21 @@ TEST_P(Schedules, EveryRowHasTheBitsOfAPlainRun) {
     if (only != nullptr) std::printf("%s", result.log.c_str());
     EXPECT_EQ(result.failure, "") << "steps:\n" << result.log << "to repeat: TEST_SEED=" << seed;
     sum.rows += result.rows, sum.rejected += result.rejected, sum.together += result.together;
+    sum.released += result.released, sum.read += result.read;
     for (size_t i = 0; i < kActions; ++i) sum.actions[i] += result.actions[i];
   }
-  std::printf("%s: %llu schedules, %lld rows compared, %lld in company, %lld guesses taken back\n", GetParam().c_str(),
-              static_cast<unsigned long long>(end - first), static_cast<long long>(sum.rows),
-              static_cast<long long>(sum.together), static_cast<long long>(sum.rejected));
+  std::printf(
+      "%s: %llu schedules, %lld rows compared, %lld in company, %lld guesses taken back, %llu pages released, "
+      "%llu read again\n",
+      GetParam().c_str(), static_cast<unsigned long long>(end - first), static_cast<long long>(sum.rows),
+      static_cast<long long>(sum.together), static_cast<long long>(sum.rejected),
+      static_cast<unsigned long long>(sum.released), static_cast<unsigned long long>(sum.read));
   if (only != nullptr) return;
   for (size_t i = 0; i < kActions; ++i) EXPECT_GT(sum.actions[i], 0) << "no schedule did action " << i;
   EXPECT_GT(sum.rejected, 0);
   EXPECT_GT(sum.together, 0);
+  EXPECT_GT(sum.released, 0u);
+  EXPECT_GT(sum.read, 0u);
 }
 
 // The checker can fail: each damage, as soon as a schedule has an occasion for it, is found.
@@ -82,7 +88,7 @@ TEST_P(Schedules, EveryDamageIsFound) {
   BitsModel model(GetParam());
   const int wanted = model.small() ? 5 : 1;
   for (const Damage damage : {Damage::NoTruncate, Damage::PageWrite, Damage::MatrixWrite, Damage::History,
-                              Damage::ArchiveByte, Damage::OtherContext}) {
+                              Damage::ArchiveByte, Damage::LostPage, Damage::OtherContext}) {
     if (!model.has_delta() && (damage == Damage::MatrixWrite || damage == Damage::History)) continue;
     SCOPED_TRACE(to_string(damage));
     int damaged = 0;

@@ -69,7 +69,8 @@ TEST(Plan, StatesAreWhatARunWithDraftsTakes) {
       const Segment segment = slot->next(512);
       engine.forward().run({&segment, 1});
       most = std::max(most, slot->sequence().bytes().delta);
-      slot->consume();
+      slot->consume_prompt();
+      if (slot->chooses()) slot->choose();
     }
     const int64_t length = slot->sequence().length();
     const StateBytes planned = state_bytes(engine.model().spec(), length, wanted.caches);
@@ -106,6 +107,58 @@ TEST(Plan, ARunThatCannotFitIsRefusedBeforeItBegins) {
   const GenerateResult result = engine.generate(request);
   EXPECT_EQ(result.reason, FinishReason::MemoryFloor);
   EXPECT_TRUE(result.tokens.empty());
+}
+
+TEST(Plan, KeysAndValuesInAFileNeedDiskAndLittleMemory) {
+  Log log(LogLevel::Error);
+  Engine engine(options(), log);
+  PlanRequest request;
+  request.context = 65536;
+  request.micro_batch = 64;
+  const ModelSpec& spec = engine.model().spec();
+  const MemoryPlan all = plan_memory(spec, engine.model().file(), request);
+  request.caches.resident = 256;
+  const MemoryPlan some = plan_memory(spec, engine.model().file(), request);
+  EXPECT_EQ(all.kv_file, 0u);
+  EXPECT_EQ(all.kv_memory, all.states.kv);
+  EXPECT_EQ(some.states.kv, all.states.kv);
+  EXPECT_EQ(some.kv_file, all.states.kv);
+  EXPECT_GT(some.disk, 0u);
+  EXPECT_EQ(all.need() - some.need(), all.states.kv - some.kv_memory);
+  // Three layers with attention, the MTP block's among them: one as a whole, of the others 256 + 64 of 65536 positions.
+  EXPECT_LT(some.kv_memory, all.states.kv / 3 + all.states.kv / 100);
+  EXPECT_GE(some.kv_memory, all.states.kv / 3);
+  // More positions in memory than there are: all of it.
+  request.caches.resident = 1 << 24;
+  EXPECT_EQ(plan_memory(spec, engine.model().file(), request).kv_memory, all.states.kv);
+  // A file larger than any disk is refused as such.
+  request.context = 1 << 24;
+  request.slots = 1 << 20;
+  const std::string refusal = does_not_fit(spec, engine.model().file(), request, 0);
+  for (const char* part : {"file", "free in", kDefaultTierFolder, "-c", "--kv-file-dir"})
+    EXPECT_NE(refusal.find(part), std::string::npos) << refusal;
+}
+
+// What is in memory at most is within what was planned.
+TEST(Plan, AWorkingSetStaysWithinThePlan) {
+  Log log(LogLevel::Error);
+  EngineOptions in_a_file = options();
+  in_a_file.caches.resident = 128;
+  in_a_file.micro_batch = 64;
+  Engine engine(in_a_file, log);
+  GenerateRequest request;
+  for (int32_t i = 0; i < 600; ++i) request.prompt.push_back(i * 37 % 900 + 20);
+  request.max_tokens = 4;
+  engine.generate(request);
+  PlanRequest wanted;
+  wanted.context = 604;
+  wanted.micro_batch = 64;
+  wanted.caches = in_a_file.caches;
+  const MemoryPlan plan = plan_memory(engine.model().spec(), engine.model().file(), wanted);
+  const FileTierStats file = engine.pool().file();
+  EXPECT_LE(file.peak_resident, plan.kv_memory);
+  EXPECT_LE(file.peak_used, plan.kv_file);
+  EXPECT_LT(plan.kv_memory, plan.kv_file);
 }
 
 }  // namespace

@@ -175,6 +175,24 @@ TEST_F(PromptCacheTest, KeptSequencesGiveWayToRunningOnes) {
   EXPECT_LE(tiny.pool().used(), one / 2);
 }
 
+// Keys and values in a file: found again as those in memory, and their bytes count against the budget.
+TEST_F(PromptCacheTest, KeptSequencesMayLieInAFile) {
+  EngineOptions in_a_file = options(uint64_t{1} << 30);
+  in_a_file.caches.resident = kPageRows;
+  Engine tiered(in_a_file, log_);
+  EXPECT_EQ(expect_same(tiered, request(prompt_of(300))), 0);
+  EXPECT_EQ(expect_same(tiered, request(prompt_of(310))), 256);  // a checkpoint: the output was another
+  const FileTierStats file = tiered.pool().file();
+  EXPECT_GT(file.used, 0u);
+  EXPECT_LT(file.resident, file.used);
+  EXPECT_GT(file.read, 0u);
+
+  in_a_file.prompt_cache_bytes = tiered.pool().used() + file.used / 2;  // enough for what is in memory
+  Engine small(in_a_file, log_);
+  expect_same(small, request(prompt_of(310)));
+  EXPECT_LE(small.pool().used() + small.pool().file().used, in_a_file.prompt_cache_bytes);
+}
+
 TEST_F(PromptCacheTest, AnInterruptedPromptIsKept) {
   std::atomic<bool> interrupted = false;
   GenerateCallbacks callbacks;

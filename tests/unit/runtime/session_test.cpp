@@ -138,6 +138,27 @@ TEST_F(SessionTest, LogitsAreTheSameBits) {
   }
 }
 
+// Where keys and values lie is no part of a session: in memory or in a file, it goes on either way.
+TEST_F(SessionTest, GoesOnWithKeysAndValuesInAFileAndBack) {
+  EngineOptions tiered = options();
+  tiered.caches.resident = kPageRows;
+  Engine other(tiered, log_);
+  const std::vector<int32_t> prompt = prompt_of(300);
+  const std::vector<int32_t> expected = engine().generate(request(prompt, 20)).tokens;
+  for (Engine* first : {&engine(), &other}) {
+    Engine& second = first == &other ? engine() : other;
+    Session session;
+    std::vector<int32_t> tokens = first->generate(request(prompt, 9), {}, &session.held).tokens;
+    save_session(folder_.file("tier.session"), *first, session);
+    Session loaded = load_session(folder_.file("tier.session"), second);
+    const std::vector<int32_t> rest = second.generate(request(loaded.held.tokens, 11), {}, &loaded.held).tokens;
+    tokens.insert(tokens.end(), rest.begin(), rest.end());
+    EXPECT_EQ(tokens, expected);
+  }
+  EXPECT_GT(other.pool().file().read, 0u);
+  EXPECT_EQ(other.pool().file().used, 0u);
+}
+
 TEST_F(SessionTest, TheConversationComesBack) {
   Session session = session_of(5, 2);
   session.conversation = "[{\"role\": \"user\"}]\n";
