@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -179,38 +180,53 @@ bool NeedleText::fits(const Layout& layout, int64_t length, NeedlePrompt& prompt
   return static_cast<int64_t>(prompt.tokens.size()) == length;
 }
 
-// The missing tokens come from the beginning of one more sentence: of whole words if possible. Where a word begins or
-// ends inside a token the count is not the sum of its parts, so what seems one off is tried as well.
+// The missing tokens come from the beginning of one more sentence: of whole words if possible. Where pieces meet the
+// count is not the sum of its parts: what a try is off by corrects the next one.
 void NeedleText::cut(Layout& layout, int64_t length, NeedlePrompt& prompt) {
-  const int64_t missing = length - static_cast<int64_t>(prompt.tokens.size());
-  struct Piece {
-    int64_t off;
-    bool splits_word;
-    std::string text;
-  };
-  std::vector<Piece> pieces;
-  for (const char* const sentence : kFiller) {
-    const std::string whole = sentence;
-    for (size_t end = whole.size(); end > 0; --end) {
-      const std::string piece = whole.substr(0, end);
-      if (piece.back() == ' ') continue;
-      const auto tokens =
-          static_cast<int64_t>(tokenizer_.encode(" " + piece, {.add_special = false, .parse_special = false}).size());
-      const int64_t off = std::abs(tokens - missing);
-      if (off <= 1) pieces.push_back({off, end < whole.size() && whole[end] != ' ' && whole[end] != '.', piece});
+  if (beginnings_.empty()) beginnings_ = beginnings();
+  std::map<int64_t, std::vector<std::string>> pieces = beginnings_;  // by tokens, the best last
+  size_t shortest = 0;
+  for (size_t i = 0; i < std::size(kFiller); ++i)
+    if (cost(i) < cost(shortest)) shortest = i;
+  int64_t wanted = length - static_cast<int64_t>(prompt.tokens.size());
+  for (size_t tries = 0; tries < kMostTries; ++tries) {
+    if (wanted < 1) {  // the piece's own line takes what is missing
+      if (layout.sentences.empty()) break;
+      wanted += cost(layout.sentences.back());
+      layout.sentences.pop_back();
     }
-  }
-  std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
-    return std::pair(a.off, a.splits_word) < std::pair(b.off, b.splits_word);
-  });
-  const auto first = static_cast<size_t>(layout.draw.below(7));  // not always the same sentence
-  for (size_t i = 0; i < std::min(pieces.size(), kMostTries); ++i) {
-    const size_t rotated = pieces.size() > 7 && i < 7 ? (i + first) % 7 : i;
-    layout.rest = pieces[rotated].text;
+    std::vector<std::string>& fitting = pieces[wanted];
+    if (fitting.empty()) {
+      const bool long_enough = wanted > cost(shortest);
+      if (long_enough) layout.sentences.push_back(shortest);
+      wanted -= long_enough ? cost(shortest) : 1;
+      continue;
+    }
+    // Among the first few by draw, so that not all texts end with the same words.
+    const auto from_end = layout.draw.below(std::min<int64_t>(8, static_cast<int64_t>(fitting.size())));
+    const auto chosen = fitting.end() - 1 - from_end;
+    layout.rest = *chosen;
+    fitting.erase(chosen);
     if (fits(layout, length, prompt)) return;
+    wanted += length - static_cast<int64_t>(prompt.tokens.size());
   }
   throw Error(ErrorKind::Model, "no text of exactly " + std::to_string(length) +
                                     " tokens was found with this tokenizer: choose another length (--lengths)");
+}
+
+std::map<int64_t, std::vector<std::string>> NeedleText::beginnings() const {
+  std::map<int64_t, std::vector<std::string>> whole_words, all;
+  for (const std::string sentence : kFiller)
+    for (size_t end = sentence.size(); end > 0; --end) {
+      const std::string piece = sentence.substr(0, end);
+      if (piece.back() == ' ') continue;
+      const auto tokens =
+          static_cast<int64_t>(tokenizer_.encode(" " + piece, {.add_special = false, .parse_special = false}).size());
+      const bool cuts_word = end < sentence.size() && sentence[end] != ' ' && sentence[end] != '.';
+      (cuts_word ? all : whole_words)[tokens].push_back(piece);
+    }
+  for (auto& [tokens, pieces] : whole_words) all[tokens].insert(all[tokens].end(), pieces.begin(), pieces.end());
+  return all;
 }
 
 NeedlePrompt NeedleText::prompt(const NeedleCase& which) {

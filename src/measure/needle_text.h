@@ -1,9 +1,8 @@
 // Prompts of needle tests: a long plain text, keys that stand somewhere in it, and the question for one of them.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +57,7 @@ class NeedleText {
   };
   Encoded encode(const std::string& text) const;
   int64_t cost(size_t sentence);
+  std::map<int64_t, std::vector<std::string>> beginnings() const;
   void cut(Layout& layout, int64_t length, NeedlePrompt& prompt);
   bool fits(const Layout& layout, int64_t length, NeedlePrompt& prompt) const;
 
@@ -65,6 +65,8 @@ class NeedleText {
   const text::ChatTemplate* chat_;
   const text::ChatRequest request_;
   std::vector<int64_t> costs_;  // tokens of each sentence behind a space; -1: not counted yet
+  std::map<int64_t, std::vector<std::string>>
+      beginnings_;  // of sentences, by tokens; the best last; empty: not made yet
 };
 
 // Whether the answer gives the expected keys, in this order, and no other number of five digits or more.

@@ -49,7 +49,9 @@ TEST(NeedleText, PromptsHaveExactlyTheLengthAskedFor) {
   for (const text::ChatTemplate* form : forms) {
     NeedleText text(loaded().engine.tokenizer(), form);
     for (int64_t length = 60; length <= 300; ++length)
-      EXPECT_EQ(text.prompt({.length = length, .depth = length % 101}).tokens.size(), static_cast<size_t>(length));
+      for (const int64_t depth : {int64_t{0}, length % 101, int64_t{100}})
+        EXPECT_EQ(text.prompt({.length = length, .depth = depth, .sample = length % 7}).tokens.size(),
+                  static_cast<size_t>(length));
     EXPECT_EQ(text.prompt({.length = 20000, .depth = 37, .markers = 16, .asked = 3}).tokens.size(), 20000u);
   }
 }
@@ -61,16 +63,17 @@ TEST(NeedleText, TokensAreThoseOfTheText) {
   EXPECT_TRUE(prompt.text.ends_with("\n\nWhat is the pass key? The pass key is"));
 }
 
-// A sentence takes 50 to 70 characters of about 4,000: a marker lies within 2 % of where it should be.
+// A marker stands at the end of the nearest sentence, up to 35 of about 3,500 characters away, and depths are counted
+// in tokens: 3 %.
 TEST(NeedleText, KeysStandAtTheirDepths) {
   NeedleText text(loaded().engine.tokenizer(), &loaded().chat);
   for (const int64_t depth : {0, 10, 25, 50, 75, 99, 100}) {
     const NeedlePrompt prompt = text.prompt({.length = 1000, .depth = depth});
-    EXPECT_NEAR(depth_in(prompt.text, prompt.keys[0]), static_cast<double>(depth), 2);
+    EXPECT_NEAR(depth_in(prompt.text, prompt.keys[0]), static_cast<double>(depth), 3);
   }
   const NeedlePrompt several = text.prompt({.length = 1200, .depth = 50, .markers = 4, .asked = 1});
   const double wanted[] = {25, 50, 75, 0};  // the others follow the asked one at equal distances, in a circle
-  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(depth_in(several.text, several.keys[i]), wanted[i], 2) << i;
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(depth_in(several.text, several.keys[i]), wanted[i], 3) << i;
   EXPECT_EQ(several.expected, std::vector<std::string>{several.keys[1]});
   EXPECT_TRUE(several.text.ends_with("What is the green pass key?"));
 }
