@@ -156,7 +156,7 @@ TEST(RatesCommand, NothingMeasuredIsNoSuccess) {
 TEST(RatesCommand, CtrlCKeepsTheCells) {
   const TempFolder folder;
   Process process(
-      call("rates", {"-m", kModel, "--lengths", "16,64", "-n", "1000", "--records", folder.file(""), "--name", "cut"}));
+      call("rates", {"-m", kModel, "--lengths", "16,64", "-n", "300", "--records", folder.file(""), "--name", "cut"}));
   while (!std::filesystem::exists(folder.file("rates/cut.json")))
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   process.send(SIGINT);

@@ -135,7 +135,7 @@ TEST(NeedleJudge, AnswersAreRightOrWrong) {
 
 NeedlePlan short_plan() {
   NeedlePlan plan;
-  plan.lengths = {100, 150};
+  plan.lengths = {70, 100};
   plan.depths = {0, 100};
   return plan;
 }
@@ -153,7 +153,7 @@ TEST(Needle, TheDefaultModelFindsItsKey) {
   const NeedleResult result = run(plan, {}, DraftKind::Mtp);
   EXPECT_EQ(needle_verdict(result, plan), NeedleVerdict::Pass) << needle_table(result, plan);
   EXPECT_EQ(result.prompts, 4);
-  EXPECT_EQ(result.prompt_tokens, 500);
+  EXPECT_EQ(result.prompt_tokens, 2 * (70 + 100));
   EXPECT_GT(result.drafted, 0);
   test::XmlCheck::elements(needle_svg(result, plan, "a <model>", "& more"));
 }
@@ -174,8 +174,9 @@ TEST(Needle, TheControlFailsEverywhere) {
 
 TEST(Needle, SeveralKeysAreAskedOneByOneOrTogether) {
   NeedlePlan plan = short_plan();
-  plan.lengths = {160};
+  plan.lengths = {120};
   plan.markers = 3;
+  plan.answer = 2;
   std::set<int64_t> asked;
   NeedleHooks hooks;
   hooks.answered = [&](const NeedleCase& which, const std::string&, bool) { asked.insert(which.asked); };
@@ -183,6 +184,8 @@ TEST(Needle, SeveralKeysAreAskedOneByOneOrTogether) {
   EXPECT_EQ(asked.size(), 3u);
   plan.ask_all = true;
   EXPECT_EQ(run(plan).prompts, 2);
+  EXPECT_EQ(plan.answer_tokens(), 2);
+  plan.answer = 0;
   EXPECT_EQ(plan.answer_tokens(), 32 + 2 * 16);
 }
 
@@ -203,8 +206,8 @@ TEST(Needle, AnInterruptionKeepsTheAnswersSoFar) {
   EXPECT_EQ(document["cells"].size(), 4u);
   EXPECT_EQ(document["cells"][3]["complete"], false);
   EXPECT_EQ(needle_csv(result, plan),
-            "length,depth,markers,asked,passed,rate,complete\n100,0,1,1,1,1.0000,1\n100,100,1,0,0,0.0000,0\n"
-            "150,0,1,0,0,0.0000,0\n150,100,1,0,0,0.0000,0\n");
+            "length,depth,markers,asked,passed,rate,complete\n70,0,1,1,1,1.0000,1\n70,100,1,0,0,0.0000,0\n"
+            "100,0,1,0,0,0.0000,0\n100,100,1,0,0,0.0000,0\n");
 }
 
 TEST(Needle, LengthsBeyondTheContextAreRefused) {
