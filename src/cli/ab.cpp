@@ -1,25 +1,22 @@
 // strata ab: paired trials of two settings, decided by gates that are fixed before the first run.
 #include "evidence/ab.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/mapped_file.h"
 #include "cli/ab_settings.h"
 #include "cli/commands.h"
 #include "cli/evidence_settings.h"
 #include "cli/model_settings.h"
-#include "cli/version.h"
+#include "cli/run_facts.h"
 #include "evidence/ab_gates.h"
 #include "evidence/ab_record.h"
 #include "measure/ab_run.h"
@@ -142,28 +139,6 @@ constexpr std::array kOwn{
                 .persistent = false},
 };
 
-void write_text(const std::string& path, const std::string& text) {
-  OutputFile file(path);
-  file.write(text.data(), text.size());
-  file.commit();
-}
-
-std::string now_text() {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-}
-
-NamedValues facts(const Queue& queue) {
-  const MappedFile binary("/proc/self/exe");
-  return {{"program", version_text()},
-          {"commit", build_commit()},
-          {"binary_hash", hash_hex(hash64(binary.bytes().data(), binary.size()))},
-          {"compiler", std::string("C++ ") + __VERSION__},
-          {"device", list_devices().front().description},
-          {"instruction_sets", describe(queue.cpu)},
-          {"began", now_text()}};
-}
-
 AbPlan plan_of(const Settings& settings, const AbSides& sides) {
   AbPlan plan;
   plan.model = model_path(settings);
@@ -211,7 +186,7 @@ class Keeper {
     std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), failed);
     if (failed) throw Error(ErrorKind::File, "cannot create the folder: " + failed.message(), path_);
     log_.open(log_path(), std::ios::trunc);
-    line("strata ab, " + now_text());
+    line("strata ab, " + utc_text());
     line(plan_line(trial.plan));
     for (const auto& [name, value] : trial.facts) line(name + ": " + value);
     save(trial);
@@ -222,7 +197,7 @@ class Keeper {
     if (!log_) throw Error(ErrorKind::File, "cannot write; is the disk full?", log_path());
   }
   void save(const AbTrial& trial) const {
-    if (!path_.empty()) write_text(path_, ab_record_text(trial, judge(trial)));
+    if (!path_.empty()) write_text_file(path_, ab_record_text(trial, judge(trial)));
   }
 
  private:
@@ -256,7 +231,7 @@ void print_result(const Settings& settings, const AbTrial& trial, const std::str
       settings.get_bool("json") ? ab_record_text(trial, judgement) : ab_report_text(trial, judgement);
   fmt::print("{}", text);
   if (const std::string& plot = settings.get_text("ab.plot"); !plot.empty())
-    write_text(plot, ab_report_svg(trial, judgement, title));
+    write_text_file(plot, ab_report_svg(trial, judgement, title));
 }
 
 int replay(CommandContext& context, const std::string& path) {
@@ -287,7 +262,7 @@ void measure(CommandContext& context, AbRunner& runner, AbTrial& trial, Keeper& 
   for (const AbArmUse& use : trial.arms)
     keeper.line(fmt::format("arms {} {}@{} prefill {} decode {}", to_string(use.side), use.op, use.length, use.prefill,
                             use.decode));
-  trial.facts.emplace_back("ended", now_text());
+  trial.facts.emplace_back("ended", utc_text());
   keeper.save(trial);
 }
 
@@ -301,7 +276,7 @@ int run(CommandContext& context) {
   Keeper keeper(settings);
   AbRunner runner(trial.plan, {sides.engine(AbSide::A), sides.engine(AbSide::B)}, context.log);
   trial.plan.model_hash = runner.model_hash();
-  trial.facts = facts(runner.queue());
+  trial.facts = run_facts(runner.queue());
   measure(context, runner, trial, keeper);
   print_result(settings, trial, keeper.title());
   const AbVerdict verdict = judge(trial).verdict;

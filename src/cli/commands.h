@@ -16,11 +16,13 @@ Command diff_command();
 Command evidence_command();
 Command generate_command();
 Command inspect_command();
+Command needle_command();
 Command parity_command();
 Command perplexity_command();
 Command profile_command();
 Command plan_command();
 Command quantize_command();
+Command rates_command();
 Command synth_command();
 Command tokenize_command();
 

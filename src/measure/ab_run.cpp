@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "evidence/ab_gates.h"
 #include "measure/disturbance.h"
+#include "measure/model_hash.h"
 #include "measure/token_trace.h"
 
 namespace strata {
@@ -23,20 +24,6 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 std::string joined(const std::string& names, const std::string& name) {
   return names.empty() ? name : names + "+" + name;
-}
-
-uint64_t model_hash_of(const gguf::File& file) {
-  constexpr size_t kSample = 256;
-  uint64_t hash = file.file_bytes();
-  for (const gguf::TensorInfo& tensor : file.tensors()) {
-    const uint64_t fixed[] = {static_cast<uint64_t>(tensor.type), tensor.ne[0], tensor.ne[1], tensor.ne[2],
-                              tensor.ne[3]};
-    hash = hash64(fixed, sizeof fixed, hash64(tensor.name.data(), tensor.name.size(), hash));
-    const size_t bytes = tensor.bytes;
-    hash = hash64(file.data(tensor), std::min(bytes, kSample), hash);
-    if (bytes > kSample) hash = hash64(file.data(tensor) + (bytes - kSample), kSample, hash);
-  }
-  return hash;
 }
 
 // Arms of the profiler's rows by operator, of one phase.
@@ -119,7 +106,7 @@ const Queue& AbRunner::queue() const { return sides_[0]->engine.queue(); }
 std::string AbRunner::model_hash() const {
   uint64_t hash = 0;
   for (const auto& side : sides_) {
-    const uint64_t one = model_hash_of(side->engine.model().file());
+    const uint64_t one = strata::model_hash(side->engine.model().file());
     hash = hash64(&one, sizeof one, hash);
   }
   return hash_hex(hash);

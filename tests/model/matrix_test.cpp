@@ -16,6 +16,10 @@ constexpr int64_t kPrefixes[] = {1, 63, 64, 65, 128};
 struct MatrixModel {
   std::string name;
   int64_t resident;  // positions in the first tier, 0: all
+
+  friend std::ostream& operator<<(std::ostream& out, const MatrixModel& model) {
+    return out << model.name << (model.resident > 0 ? " in a file" : "");
+  }
 };
 
 std::vector<MatrixModel> matrix_models() {
