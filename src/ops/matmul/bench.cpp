@@ -32,4 +32,12 @@ std::vector<std::function<BenchShape()>> matmul_shapes() {
   return list;
 }
 
+// A product of a 27 B model, where devices have to stream weights.
+std::vector<std::function<BenchShape()>> matmul_device_shapes() {
+  std::vector<std::function<BenchShape()>> list;
+  for (DType type : {DType::Q8_0, DType::Q4_0, DType::Q4_K, DType::Q6_K, DType::IQ4_XS, DType::IQ3_S, DType::BF16})
+    for (int64_t rows : {1, 4, 16, 256}) list.push_back([=] { return shape(type, rows, 5120, 17408); });
+  return list;
+}
+
 }  // namespace strata

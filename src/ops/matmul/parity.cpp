@@ -112,6 +112,8 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
 
 }  // namespace
 
-OperatorEvidence matmul_evidence() { return {"matmul", arm_infos(matmul_arms()), cases, false, matmul_shapes}; }
+OperatorEvidence matmul_evidence() {
+  return {"matmul", arm_infos(matmul_arms()), cases, false, matmul_shapes, "", matmul_device_shapes};
+}
 
 }  // namespace strata

@@ -10,7 +10,8 @@
 namespace strata {
 
 std::span<const Arm<MatmulArgs>> matmul_arms();
-std::vector<std::function<BenchShape()>> matmul_shapes();  // bench.cpp
+std::vector<std::function<BenchShape()>> matmul_shapes();  // bench.cpp, as the next one
+std::vector<std::function<BenchShape()>> matmul_device_shapes();
 OperatorEvidence matmul_evidence();
 
 }  // namespace strata
