@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/model_settings.h"
 #include "cli/perplexity_report.h"
+#include "measure/model_hash.h"
 #include "measure/rows.h"
 #include "runtime/plan.h"
 
@@ -221,7 +222,7 @@ class Perplexity {
     const LogitsHeader header{.layout = text_.layout,
                               .vocabulary = engine_->model().spec().vocabulary,
                               .tokens = text_.tokens,
-                              .model = model_fingerprint(engine_->model().file()),
+                              .model = model_hash(engine_->model().file()),
                               .settings = bit_settings(*engine_)};
     const std::string& dump = settings_.get_text("perplexity.dump");
     const std::string& base = settings_.get_text("perplexity.base");

@@ -29,7 +29,7 @@ struct LogitsHeader {
   ChunkLayout layout;
   int64_t vocabulary = 0;
   std::span<const int32_t> tokens;  // whole chunks, as the text has them: a BOS in the first place is not shown
-  uint64_t model = 0;               // model_fingerprint(); 0 in 16-bit files, which do not say
+  uint64_t model = 0;               // model_hash(); 0 in 16-bit files, which do not say
   std::string settings;             // lines of "name: value" that change bits; empty in 16-bit files
 
   int64_t chunks() const { return static_cast<int64_t>(tokens.size()) / layout.context; }

@@ -17,7 +17,7 @@ uint64_t model_hash(const gguf::File& file) {
     hash = hash64(file.data(tensor), std::min(bytes, kSample), hash);
     if (bytes > kSample) hash = hash64(file.data(tensor) + (bytes - kSample), kSample, hash);
   }
-  return hash;
+  return hash == 0 ? 1 : hash;
 }
 
 }  // namespace strata

@@ -7,7 +7,7 @@
 
 namespace strata {
 
-// Of the file's size, tensor table and samples of every tensor's weights.
+// Of the file's size, tensor table and samples of every tensor's weights. Never 0.
 uint64_t model_hash(const gguf::File& file);
 
 }  // namespace strata

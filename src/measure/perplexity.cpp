@@ -7,7 +7,6 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "measure/rows.h"
 
 namespace strata {
@@ -129,20 +128,6 @@ std::optional<int32_t> begin_token(const text::Tokenizer& tokenizer) {
 
 void run_perplexity(Engine& engine, const ChunkedText& text, const PerplexityHooks& hooks, PerplexityRun& run) {
   Runner(engine, text, hooks, run).run();
-}
-
-uint64_t model_fingerprint(const gguf::File& file) {
-  constexpr uint64_t kSample = 256;
-  uint64_t hash = file.file_bytes();
-  for (const gguf::TensorInfo& tensor : file.tensors()) {
-    const uint64_t fixed[] = {static_cast<uint64_t>(tensor.type), tensor.ne[0], tensor.ne[1], tensor.ne[2],
-                              tensor.ne[3]};
-    hash = hash64(fixed, sizeof fixed, hash64(tensor.name.data(), tensor.name.size(), hash));
-    const uint64_t bytes = tensor.bytes;
-    hash = hash64(file.data(tensor), std::min(bytes, kSample), hash);
-    if (bytes > kSample) hash = hash64(file.data(tensor) + (bytes - kSample), kSample, hash);
-  }
-  return hash == 0 ? 1 : hash;
 }
 
 std::string bit_settings(const Engine& engine) {

@@ -55,9 +55,6 @@ struct PerplexityRun {
 // Error{Memory}; whatever a hook throws.
 void run_perplexity(Engine& engine, const ChunkedText& text, const PerplexityHooks& hooks, PerplexityRun& run);
 
-// Of the tensor table and samples of every tensor: tells models apart without reading all of them. Never 0.
-uint64_t model_fingerprint(const gguf::File& file);
-
 // Settings that change bits (docs/reproducibility.md), a line "name: value" each.
 std::string bit_settings(const Engine& engine);
 

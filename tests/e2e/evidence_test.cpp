@@ -14,21 +14,38 @@ ProcessResult strata(std::vector<std::string> arguments) {
   return run(arguments);
 }
 
+// The state that `strata evidence` shows of the portable arm of matmul.
+std::string portable_state(const std::string& records) {
+  const ProcessResult result = strata({"evidence", "--op", "matmul", "--records", records, "--json"});
+  for (const nlohmann::json& row : nlohmann::json::parse(result.out))
+    if (row["arm"] == "portable") return row["state"];
+  return "missing";
+}
+
 TEST(Evidence, ParityPassesAndRecords) {
   const TempFolder folder;
   const std::string records = folder.file("records");
-  EXPECT_EQ(
-      nlohmann::json::parse(strata({"evidence", "--op", "matmul", "--records", records, "--json"}).out)[0]["state"],
-      "never run");
+  EXPECT_EQ(portable_state(records), "never run");
   const ProcessResult result = strata({"parity", "--op", "matmul", "--record", "--records", records, "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
   const nlohmann::json row = nlohmann::json::parse(result.out)[0];
   EXPECT_EQ(row["verdict"], "pass");
   EXPECT_EQ(row["mutants"], row["mutants_caught"]);
   EXPECT_GT(row["controls"].get<int>(), 0);
-  EXPECT_EQ(
-      nlohmann::json::parse(strata({"evidence", "--op", "matmul", "--records", records, "--json"}).out)[0]["state"],
-      "verified");
+  EXPECT_EQ(portable_state(records), "verified");
+}
+
+// A run on the emulation proves nothing about a card.
+TEST(Evidence, TheEmulationRunsKernelsButRecordsNothing) {
+  const TempFolder folder;
+  const ProcessResult run = strata({"parity", "--op", "norm", "--device", "emu"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_NE(run.out.find("emu "), std::string::npos) << run.out;
+  const std::string records = folder.file("records");
+  const ProcessResult refused = strata({"parity", "--op", "norm", "--device", "emu", "--record", "--records", records});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("proves nothing"), std::string::npos) << refused.err;
+  EXPECT_EQ(strata({"parity", "--op", "norm", "--device", "cuda:x"}).exit_code, 2);
 }
 
 TEST(Evidence, UnknownNamesAreWrongUsage) {

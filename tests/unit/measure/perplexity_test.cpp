@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "measure/model_hash.h"
 #include "measure/token_trace.h"
 #include "runtime/vocabulary.h"
 #include "support/test_files.h"
@@ -94,7 +95,7 @@ std::string dump(int64_t micro_batch, int threads, LogitsForm form, DType keys =
                       {.layout = text.layout,
                        .vocabulary = 8192,
                        .tokens = text.tokens,
-                       .model = model_fingerprint(engine.model().file()),
+                       .model = model_hash(engine.model().file()),
                        .settings = bit_settings(engine)});
   PerplexityHooks hooks;
   hooks.rows = [&](const ScoredRows& rows) { writer.add(rows.logits, engine.queue().pool()); };
