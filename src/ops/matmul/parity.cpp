@@ -100,8 +100,8 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
                      DType::IQ4_NL, DType::IQ4_XS, DType::IQ3_S, DType::IQ3_XXS, DType::IQ2_XS, DType::IQ2_S,
                      DType::IQ2_XXS, DType::MXFP4, DType::Q2_0}) {
     const int64_t block = info(type).block_elements;
-    for (auto [rows, in, out] : {std::array<int64_t, 3>{5, block == 256 ? 2304 : 1088, 18}, {50, 2048, 35}})
-      list.push_back([=, s = next++] { return random_case(type, rows, in, out, 1, s); });
+    for (const auto& size : {std::array<int64_t, 3>{5, block == 256 ? 2304 : 1088, 18}, {50, 2048, 35}})
+      list.push_back([=, s = next++] { return random_case(type, size[0], size[1], size[2], 1, s); });
     list.push_back([=, s = next++] { return wide_one_hot_case(type, 2048, s); });
   }
   for (float magnitude : {1e-20f, 1e18f})
