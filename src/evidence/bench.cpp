@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "evidence/parity_check.h"
+#include "evidence/statistics.h"
 
 namespace strata {
 namespace {
@@ -46,12 +47,6 @@ void compare(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b, con
     const double distance = std::fabs(static_cast<double>(x) - static_cast<double>(y));
     result.difference = std::max(result.difference, bound[i] > 0 ? distance / bound[i] : INFINITY);
   }
-}
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 class Bench {
@@ -141,7 +136,7 @@ class Bench {
     BenchResult& result = results_[i];
     const std::vector<double>& times = samples_[i];
     result.samples = static_cast<int>(times.size());
-    result.median = median_of(times);
+    result.median = median(times);
     result.fastest = *std::min_element(times.begin(), times.end());
     result.slowest = *std::max_element(times.begin(), times.end());
     result.bytes_per_second = shape_.bytes / result.median;
