@@ -57,19 +57,24 @@ RowPages CaseMemory::paged(const Tensor& tensor, int64_t rows, Random& random) {
   for (int64_t i = pages; i-- > 1;)
     std::swap(place[static_cast<size_t>(i)], place[static_cast<size_t>(random.below(i + 1))]);
   Pages memory = take(static_cast<size_t>(pages * rows * stride));
-  Pages table_memory = take(static_cast<size_t>(pages) * sizeof(void*));
   std::memset(memory.start, 0xff, memory.bytes);  // NaN in every float format
-  auto** table = reinterpret_cast<const void**>(table_memory.start);
+  std::vector<const void*> addresses(static_cast<size_t>(pages));
   for (int64_t page = 0; page < pages; ++page) {
     char* start = memory.start + place[static_cast<size_t>(page)] * rows * stride;
     for (int64_t i = page * rows; i < std::min((page + 1) * rows, tensor.extent(0)); ++i)
       std::memcpy(start + i % rows * stride, tensor.row<const char>(i), static_cast<size_t>(row_bytes));
-    table[page] = start;
+    addresses[static_cast<size_t>(page)] = start;
   }
-  tables_.push_back(table_memory.start);
   paged_.push_back(std::move(memory));
-  paged_.push_back(std::move(table_memory));
-  return {table, rows};
+  return {table(addresses), rows};
+}
+
+const void* const* CaseMemory::table(const std::vector<const void*>& addresses) {
+  Pages memory = take(addresses.size() * sizeof(void*));
+  std::memcpy(memory.start, addresses.data(), addresses.size() * sizeof(void*));
+  tables_.push_back(memory.start);
+  paged_.push_back(std::move(memory));
+  return reinterpret_cast<const void* const*>(tables_.back());
 }
 
 bool CaseMemory::guards_intact() const {

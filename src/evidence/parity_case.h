@@ -24,6 +24,8 @@ class CaseMemory {
   Tensor i32(const std::vector<int32_t>& values);
   // A copy of the tensor in pages of `rows` of its outermost indices, at shuffled places.
   RowPages paged(const Tensor& tensor, int64_t rows, Random& random);
+  // A table of addresses in memory that devices read.
+  const void* const* table(const std::vector<const void*>& addresses);
   bool guards_intact() const;
   // Whole pages of memory that hold everything above, and nothing else.
   std::vector<std::pair<void*, size_t>> ranges() const;
@@ -78,6 +80,11 @@ class CaseBuilder {
     oracle(args(), expected.data());
     if (bound != nullptr) bound(args(), limits.data());
     output(std::move(name), member, std::move(expected), std::move(limits));
+  }
+  // A view that is no member, for instance of the words of a quantised tensor.
+  void output(std::string name, const Tensor& tensor, std::vector<double> expected, std::vector<uint8_t> written) {
+    std::vector<double> exact(expected.size(), 0.0);
+    result_.outputs.push_back({std::move(name), tensor, std::move(expected), std::move(exact), std::move(written)});
   }
   void restored(Tensor Args::*member) { result_.restored.push_back(args().*member); }
 

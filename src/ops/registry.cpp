@@ -16,6 +16,7 @@
 #include "ops/rope/parity.h"
 #include "ops/route/parity.h"
 #include "ops/sparse_attention/parity.h"
+#include "ops/store_rows/parity.h"
 
 namespace strata {
 
@@ -42,6 +43,7 @@ const std::vector<OperatorEvidence>& operator_evidence() {
       rope_evidence(),
       route_evidence(),
       sparse_attention_evidence(),
+      store_rows_evidence(),
   };
   return list;
 }
