@@ -15,8 +15,8 @@ __device__ inline int64_t block_x() { return blockIdx.x; }
 __device__ inline int64_t block_y() { return blockIdx.y; }
 __device__ inline int64_t block_z() { return blockIdx.z; }
 __device__ inline int64_t blocks_x() { return gridDim.x; }
-__device__ inline int lane() { return static_cast<int>(threadIdx.x) % kWave; }
-__device__ inline int wave_index() { return static_cast<int>(threadIdx.x) / kWave; }
+__device__ inline int lane() { return static_cast<int>(threadIdx.x % kWave); }  // unsigned: no code for signs
+__device__ inline int wave_index() { return static_cast<int>(threadIdx.x / kWave); }
 
 __device__ inline void barrier() { __syncthreads(); }  // of the block; every thread comes
 __device__ inline void wave_barrier() { __syncwarp(); }

@@ -78,6 +78,20 @@ __device__ constexpr bool has_byte_levels(long) {
 // 128 + c, taken away, in both halves of a pair: bf16 from 128 to 256 are the whole numbers.
 __device__ constexpr uint32_t minus_pair(uint32_t c) { return (0xc300u + c) * 0x10001u; }
 
+// A scale with its minimum about the centre.
+struct Centred {
+  float minus_rest;  // scale · c - min
+  uint32_t minus_pair;
+};
+template <class F>
+__device__ inline Centred centred_scale(const Scale& scale) {
+  float centre = near_div_f32(scale.min, scale.scale);
+  if (!(centre > 0)) centre = 0;  // and where it is NaN
+  if (centre > F::kTop) centre = F::kTop;
+  const float shifted = centre + 8388608.0f;  // to a whole number, its lowest bits
+  return {fma_f32(scale.scale, shifted - 8388608.0f, -scale.min), minus_pair(bits_of_f32(shifted) & 127u)};
+}
+
 // Levels of elements 4 i .. 4 i + 3 of a chunk as pairs (0, 2) and (1, 3) of bf16. Formats with minima: less the
 // centre, whose minus_pair is given.
 template <class F>
@@ -183,12 +197,8 @@ struct WeightStage {
     const int element = group * kGroup;
     const Scale scale = F::scale(start + element / F::kElements * F::kBytes, element % F::kElements / 16);
     if constexpr (F::kMin) {
-      float centre = near_div_f32(scale.min, scale.scale);
-      if (!(centre > 0)) centre = 0;  // and where it is NaN
-      if (centre > F::kTop) centre = F::kTop;
-      const float shifted = centre + 8388608.0f;  // to a whole number, its lowest bits
-      const Bits16 bits{{bits_of_f32(scale.scale), bits_of_f32(fma_f32(scale.scale, shifted - 8388608.0f, -scale.min)),
-                         minus_pair(bits_of_f32(shifted) & 127u), 0}};
+      const Centred centred = centred_scale<F>(scale);
+      const Bits16 bits{{bits_of_f32(scale.scale), bits_of_f32(centred.minus_rest), centred.minus_pair, 0}};
       store16(under(row, group), bits);
     } else {
       *reinterpret_cast<float*>(under(row, group)) = scale.scale;

@@ -42,4 +42,15 @@ struct MatmulMma {
   float scale;
 };
 
+// One row of x by the kernels of ops/mma_one.h.
+struct MatmulOne {
+  const float* x;
+  const char* weight;
+  const float* bias;  // null: none
+  float* y;
+  int64_t in, out;
+  int64_t weight_row;  // bytes
+  float scale;
+};
+
 }  // namespace strata

@@ -9,8 +9,32 @@ namespace strata {
 extern const KernelImage kernel_image_matmul_mma, kernel_image_matmul_mma_iq;
 
 namespace {
+
 constexpr int64_t kFewRows = 48;  // at most, for the kernel of few rows
+
+const KernelImage& image_of(const MmaFormat& format) {
+  return format.in_first ? kernel_image_matmul_mma : kernel_image_matmul_mma_iq;
 }
+
+bool one_row(Queue& queue, const MatmulArgs& args, const MmaFormat& format) {
+  const AcceleratorInfo& device = queue.accelerator()->info();
+  if (args.x.extent(0) != 1) return false;
+  const MmaOnePlan plan = mma_one_plan(format, args.weight, device.shared_bytes, device.multiprocessors);
+  if (plan.blocks == 0) return false;
+  const MatmulOne kernel{args.x.f32(),
+                         args.weight.as<const char>(),
+                         args.bias.empty() ? nullptr : args.bias.f32(),
+                         args.y.f32(),
+                         args.x.extent(1),
+                         args.weight.extent(0),
+                         args.weight.stride(0),
+                         args.scale};
+  queue.launch("matmul", image_of(format), ("matmul_one_" + std::string(format.suffix)).c_str(),
+               {{plan.blocks}, {plan.waves * 32}, static_cast<uint32_t>(plan.shared)}, kernel);
+  return true;
+}
+
+}  // namespace
 
 std::string matmul_mma_refusal(const MatmulArgs& args) { return mma_refusal(args.weight, 7); }
 
@@ -18,7 +42,7 @@ void matmul_device_mma(Queue& queue, const MatmulArgs& args) {
   constexpr int64_t kFloat = sizeof(float), kThreads = 256;
   const MmaFormat& format = *mma_format(args.weight.dtype);
   const int64_t rows = args.x.extent(0), in = args.x.extent(1), out = args.weight.extent(0), groups = in / 32;
-  if (rows == 0 || out == 0) return;
+  if (rows == 0 || out == 0 || one_row(queue, args, format)) return;
   const int64_t limit = queue.accelerator()->info().shared_bytes;
   const int64_t few_waves = mma_few_waves(format, in, limit);
   const bool few = rows <= kFewRows && few_waves > 0;
@@ -48,7 +72,7 @@ void matmul_device_mma(Queue& queue, const MatmulArgs& args) {
   const int64_t columns = few ? 16 : waves * 16 * kManyTiles;  // of a block
   const int64_t shared = few ? mma_few_shared(format, in, waves) : mma_many_shared(format, waves);
   const std::string name = (few ? "matmul_few_" : "matmul_many_") + std::string(format.suffix);
-  queue.launch("matmul", format.in_first ? kernel_image_matmul_mma : kernel_image_matmul_mma_iq, name.c_str(),
+  queue.launch("matmul", image_of(format), name.c_str(),
                {{(out + columns - 1) / columns * tiles}, {waves * 32}, static_cast<uint32_t>(shared)}, kernel);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/matmul/device_kernel.h"
+#include "ops/mma_one.h"
 #include "ops/mma_tile.h"
 
 namespace strata::gpu {
@@ -32,6 +33,16 @@ __device__ inline void matmul_few(const MatmulMma& a) {
 template <class F>
 __device__ inline void matmul_many(const MatmulMma& a) {
   matmul_tile<true, F>(a);
+}
+
+template <class F>
+__device__ inline void matmul_one(const MatmulOne& a) {
+  const int64_t tiles = (a.out + 15) / 16, left = tiles - block_x();
+  one_row<F>(a.weight, a.weight_row, a.in, a.out, a.x, block_x(), blocks_x(),
+             static_cast<int>((left + blocks_x() - 1) / blocks_x()), [&](int64_t column, float sum) {
+               const float product = mul_f32(sum, a.scale);
+               a.y[column] = a.bias != nullptr ? add_f32(product, a.bias[column]) : product;
+             });
 }
 
 }  // namespace strata::gpu
