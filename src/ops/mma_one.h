@@ -1,11 +1,58 @@
 // Products of one row of x by matrix units, for speed of memory: the same order of sums, and so the same bits, as
-// mma_tile.h. A block takes several tiles of 16 weight rows; its waves take the chunks of all of them in turn, each with
-// copies of its own that run ahead, and meet once, at the end. Every column of a matrix instruction gets the one row.
+// mma_tile.h. A block takes several tiles of 16 weight rows; its waves take the chunks of all of them in turn, each
+// with copies of its own that run ahead, and meet once, at the end. Every column of a matrix instruction gets the one
+// row.
 #pragma once
 
 #include "ops/mma_kernel.h"
 
 namespace strata::gpu {
+
+__device__ inline uint32_t address_of(const void* p) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(p)); }
+
+// Bytes of a word as small whole numbers.
+__device__ inline float byte_level(uint32_t bytes, int k) {
+  return f32_of_bits(byte_permute(bytes, 0x4b000000u, 0x7440u + static_cast<uint32_t>(k))) - 8388608.0f;
+}
+
+// The scales of the first or second half of a chunk, as F::scale has them.
+template <class F, int kCount>
+__device__ inline void half_scales(Bytes chunk, int half, Scale (&scale)[kCount]) {
+  if constexpr (F::kElements == 256 && F::kMin && F::kBytes >= 144) {  // Q4_K, Q5_K
+    const Bits16 head = load16(chunk);
+    const uint32_t *w = head.word, low = 0x0f0f0f0fu, six = 0x3f3f3f3fu, high = 0x30303030u;
+    const uint32_t scales = half == 0 ? w[1] & six : (w[3] & low) | (w[1] >> 2 & high);
+    const uint32_t minima = half == 0 ? w[2] & six : (w[3] >> 4 & low) | (w[2] >> 2 & high);
+    const float d = f32_of_f16(static_cast<uint16_t>(w[0])), of_min = f32_of_f16(static_cast<uint16_t>(w[0] >> 16));
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) scale[k] = {d * byte_level(scales, k), of_min * byte_level(minima, k)};
+  } else {
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      const int element = (half * kCount + k) * F::kGroup;
+      scale[k] = F::scale(chunk + element / F::kElements * F::kBytes, element % F::kElements / 16);
+    }
+  }
+}
+
+// A word at a multiple of 4 and two bytes more or less.
+__device__ inline uint32_t load_even(Bytes p, int offset) {
+  if (offset % 4 == 0) return load_u32<4>(p + offset);
+  return byte_permute(load_u32<4>(p + offset - 2), load_u32<4>(p + offset + 2), 0x5432);
+}
+// level_pairs for elements 16 step + 4 j of a chunk that lies at a multiple of 16.
+template <class F>
+__device__ inline void placed_pairs(Bytes chunk, int step, int j, uint32_t centre, uint32_t (&pairs)[2]) {
+  const int block = step / 2 * F::kBytes, half = step % 2;
+  if constexpr (F::kElements == 32 && F::kBytes == 34)  // Q8_0
+    pairs_of_signed(load_even(chunk + 4 * j, block + 2 + 16 * half), pairs);
+  else if constexpr (F::kElements == 32 && F::kBytes == 18 && has_byte_levels<F>(0))  // Q4_0
+    pairs_of_bytes(load_even(chunk + 4 * j, block + 2) >> 4 * half & 0x0f0f0f0fu, minus_pair(F::kMinus), pairs);
+  else if constexpr (F::kElements == 32 && F::kBytes == 18)  // IQ4_NL
+    pairs_of_signed(iq4_bytes(load_even(chunk + 4 * j, block + 2) >> 4 * half & 0x0f0f0f0fu), pairs);
+  else
+    level_pairs<F>(chunk, 4 * step + j, centre, pairs);
+}
 
 // What a wave has in shared memory: stages of a chunk of 16 weight rows, then what is under their scales.
 template <class F>
@@ -19,64 +66,53 @@ struct OneStage {
   static constexpr int kBytes = mma_one_wave_bytes(F::kElements, F::kBytes, F::kGroup, F::kMin);
 
   char* shared;
-  const char* weight;
-  int64_t row_bytes, out;
-  int chunks;
+  const char* end;  // of the matrix
+  int64_t row_bytes;
 
-  __device__ const char* row_of(int64_t at, int row, int chunk) const {
-    const int64_t left = out - at;
-    return weight + (at + (row < left ? row : left - 1)) * row_bytes + chunk * kRowBytes;
-  }
-  __device__ static uint32_t misplaced(const char* p) {
-    return kPlaced ? 0 : static_cast<uint32_t>(reinterpret_cast<uintptr_t>(p)) & 15u;
-  }
+  __device__ static uint32_t misplaced(uint32_t address) { return kPlaced ? 0 : address & 15u; }
 
-  // Four lanes a row. Whole pieces of 16 bytes around the chunk: nothing is read behind the matrix.
-  __device__ void ask(int64_t at, int chunk, int slot) const {
-    const bool inside = kPlaced || at + 16 < out || chunk + 1 < chunks;
+  // Four lanes a row, `from` of row lane / 4; of `left` rows from there on those that are. Whole pieces of 16 bytes
+  // around the chunk; nothing is read behind the matrix.
+  __device__ void ask(const char* from, int64_t left, int slot) const {
+    char* to = shared + slot * kSlot + lane() / 4 * kStride + 16 * (lane() % 4);
 #pragma unroll
-    for (int side = 0; side < 2; ++side) {
-      const int row = 8 * side + lane() / 4;
-      const char* from = row_of(at, row, chunk);
-      const uint32_t before = misplaced(from);
-      from += 16 * (lane() % 4) - static_cast<int>(before);
-      char* to = shared + slot * kSlot + row * kStride + 16 * (lane() % 4);
-      if (inside) {
+    for (int side = 0; side < 2; ++side, from += 8 * row_bytes, to += 8 * kStride) {
+      if (left <= 8 * side) break;
+      const char* piece = from - misplaced(address_of(from)) + 16 * (lane() % 4);
+      if (kPlaced || from + kRowBytes + 32 <= end) {
 #pragma unroll
-        for (int piece = 0; piece < kPieces; piece += 4)
-          if (piece + 4 <= kPieces || lane() % 4 < kPieces - piece) copy16_async(to + 16 * piece, from + 16 * piece);
+        for (int i = 0; i < kPieces; i += 4)
+          if (i + 4 <= kPieces || lane() % 4 < kPieces - i) copy16_async(to + 16 * i, piece + 16 * i);
       } else {
-        const char* end = weight + (out - 1) * row_bytes + chunks * kRowBytes;
 #pragma unroll 1
-        for (int piece = lane() % 4; piece < kPieces; piece += 4, from += 64, to += 64) {
-          if (from + 16 <= end)
-            copy16_async(to, from);
+        for (int at = 0; piece + at < end && at < 16 * kPieces - 16 * (lane() % 4); at += 64) {
+          if (piece + at + 16 <= end)
+            copy16_async(to + at, piece + at);
           else
-            for (int b = 0; from + b < end; ++b) to[b] = from[b];
+            for (int b = at; piece + b < end; ++b) to[b] = piece[b];
         }
       }
     }
   }
-  __device__ Bytes chunk_of(int64_t at, int row, int chunk, int slot) const {
-    return reinterpret_cast<Bytes>(shared) + slot * kSlot + row * kStride + misplaced(row_of(at, row, chunk));
+  __device__ Bytes chunk_of(uint32_t address, int row, int slot) const {
+    return reinterpret_cast<Bytes>(shared) + slot * kSlot + row * kStride + misplaced(address);
   }
 
   // By row and group: scales; with minima then the rests and the centres.
   __device__ uint32_t* under(int part, int row, int group) const {
     return reinterpret_cast<uint32_t*>(shared + kStages * kSlot) + (part * 16 + row) * kScaleStride + group;
   }
-  __device__ void prepare(int64_t at, int chunk, int slot) const {
+  __device__ void prepare(Bytes chunk, int row) const {
     constexpr int kShare = kGroups / 2;  // of a lane
-    const int row = lane() % 16, first = lane() / 16 * kShare;
-    const Bytes start = chunk_of(at, row, chunk, slot);
+    const int half = lane() / 16, first = half * kShare;
+    Scale scale[kShare];
+    half_scales<F>(chunk, half, scale);
     uint32_t word[F::kMin ? 3 : 1][kShare];
 #pragma unroll
     for (int k = 0; k < kShare; ++k) {
-      const int element = (first + k) * F::kGroup;
-      const Scale scale = F::scale(start + element / F::kElements * F::kBytes, element % F::kElements / 16);
-      word[0][k] = bits_of_f32(scale.scale);
+      word[0][k] = bits_of_f32(scale[k].scale);
       if constexpr (F::kMin) {
-        const Centred centred = centred_scale<F>(scale);
+        const Centred centred = centred_scale<F>(scale[k]);
         word[1][k] = bits_of_f32(centred.minus_rest), word[2][k] = centred.minus_pair;
       }
     }
@@ -84,7 +120,8 @@ struct OneStage {
     for (int part = 0; part < (F::kMin ? 3 : 1); ++part)
 #pragma unroll
       for (int k = 0; k < kShare; k += 4)
-        store16(under(part, row, first + k), {{word[part][k], word[part][k + 1], word[part][k + 2], word[part][k + 3]}});
+        store16(under(part, row, first + k),
+                {{word[part][k], word[part][k + 1], word[part][k + 2], word[part][k + 3]}});
   }
 };
 
@@ -148,7 +185,7 @@ __device__ inline void multiply_one(const OneStage<F>& stage, const Bytes (&rows
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
       uint32_t pairs[2];
-      level_pairs<F>(rows[side], 4 * step + j, F::kMin ? under[F::kMin ? 2 : 0][side][group % 4] : 0, pairs);
+      placed_pairs<F>(rows[side], step, j, F::kMin ? under[F::kMin ? 2 : 0][side][group % 4] : 0, pairs);
       a[side] = pairs[0], a[2 + side] = pairs[1];
     }
     const uint32_t* x = parts + step / 2 * kOneWords + 4 * j;
@@ -182,43 +219,53 @@ __device__ inline void one_row(const char* weight, int64_t row_bytes, int64_t in
   auto* parts = reinterpret_cast<uint32_t*>(shared_memory());
   auto* group_sums = reinterpret_cast<float*>(parts + groups * kOneWords);
   float* sums = group_sums + groups;  // [tiles][chunks][16]
-  const Stage stage{reinterpret_cast<char*>(sums + tiles * chunks * 16) + wave_index() * Stage::kBytes, weight,
-                    row_bytes, out, chunks};
+  const Stage stage{reinterpret_cast<char*>(sums + tiles * chunks * 16) + wave_index() * Stage::kBytes,
+                    weight + (out - 1) * row_bytes + chunks * Stage::kRowBytes, row_bytes};
+  // A chunk of a tile, and where its weights begin.
   struct Item {
     int tile, chunk;
+    const char* weights;
+  };
+  const int64_t in_tile = waves * Stage::kRowBytes, to_tile = 16 * step * row_bytes - chunks * Stage::kRowBytes;
+  auto enter = [&](Item& item) {
+    for (; item.chunk >= chunks; item.chunk -= chunks, item.weights += to_tile) ++item.tile;
   };
   auto next = [&](Item& item) {
-    for (item.chunk += waves; item.chunk >= chunks; item.chunk -= chunks) ++item.tile;
+    item.chunk += waves, item.weights += in_tile;
+    enter(item);
   };
-  auto at = [&](const Item& item) { return (first + item.tile * step) * 16; };
-  Item asked{0, wave_index()};
-  while (asked.chunk >= chunks) asked.chunk -= chunks, ++asked.tile;
-  Item item = asked;
+  Item item{0, wave_index(), weight + 16 * first * row_bytes + wave_index() * Stage::kRowBytes};
+  enter(item);
+  Item asked = item;
+  const int64_t row = lane() / 4, rows_left = out - 16 * first - row;
   auto ask = [&](int slot) {
-    if (asked.tile < tiles) stage.ask(at(asked), asked.chunk, slot);
+    if (asked.tile < tiles) stage.ask(asked.weights + row * row_bytes, rows_left - 16 * step * asked.tile, slot);
     copy_group();
     next(asked);
   };
   for (int slot = 0; slot + 1 < Stage::kStages; ++slot) ask(slot);
   split_one(x, groups, parts, group_sums);
   barrier();
+  const auto low_row = static_cast<uint32_t>(row_bytes);
   int slot = 0;
 #pragma unroll 1
   for (; item.tile < tiles; next(item)) {
     ask(slot == 0 ? Stage::kStages - 1 : slot - 1);
     copy_wait<Stage::kStages - 1>();
     wave_barrier();
+    auto chunk_of = [&](int r) {
+      return stage.chunk_of(address_of(item.weights) + static_cast<uint32_t>(r) * low_row, r, slot);
+    };
     if constexpr (Stage::kScaled) {
-      stage.prepare(at(item), item.chunk, slot);
+      stage.prepare(chunk_of(lane() % 16), lane() % 16);
       wave_barrier();
     }
-    const Bytes rows[2] = {stage.chunk_of(at(item), lane() / 4, item.chunk, slot),
-                           stage.chunk_of(at(item), lane() / 4 + 8, item.chunk, slot)};
+    const Bytes rows[2] = {chunk_of(lane() / 4), chunk_of(lane() / 4 + 8)};
     float of_chunk[2] = {0, 0};
     multiply_one<F>(stage, rows, parts + item.chunk * 8 * kOneWords, group_sums + item.chunk * 8, of_chunk);
     if (lane() % 4 < 2) {
-      const int row = lane() / 4 + 8 * (lane() % 4);
-      sums[(item.tile * chunks + item.chunk) * 16 + row] = lane() % 4 == 0 ? of_chunk[0] : of_chunk[1];
+      const int of_row = lane() / 4 + 8 * (lane() % 4);
+      sums[(item.tile * chunks + item.chunk) * 16 + of_row] = lane() % 4 == 0 ? of_chunk[0] : of_chunk[1];
     }
     if (++slot == Stage::kStages) slot = 0;
     wave_barrier();  // what is asked for next lies where others read last
@@ -229,8 +276,8 @@ __device__ inline void one_row(const char* weight, int64_t row_bytes, int64_t in
     float sum = 0;
 #pragma unroll 4
     for (int chunk = 0; chunk < chunks; ++chunk) sum += of_tile[chunk * 16];
-    const int64_t row = (first + i / 16 * step) * 16 + i % 16;
-    if (row < out) put(row, sum);
+    const int64_t column = (first + i / 16 * step) * 16 + i % 16;
+    if (column < out) put(column, sum);
   }
 }
 

@@ -82,13 +82,13 @@ __device__ inline uint32_t selector_of(uint32_t nibbles) {
   const uint32_t pairs = nibbles | nibbles >> 4;
   return (pairs & 0xffu) | (pairs >> 8 & 0xff00u);
 }
-// Levels of IQ4_NL and IQ4_XS plus 128.
-__device__ inline void put_iq4(uint32_t nibbles, float (&q)[4]) {
+// Levels of IQ4_NL and IQ4_XS as signed bytes.
+__device__ inline uint32_t iq4_bytes(uint32_t nibbles) {
   const uint32_t selector = selector_of(nibbles);
-  const uint32_t low = byte_permute(0x3f2d1801u, 0x766a5d4fu, selector);
-  const uint32_t high = byte_permute(0xa6998d81u, 0xf1d9c5b5u, selector);
+  const uint32_t low = byte_permute(0xbfad9881u, 0xf6eaddcfu, selector);
+  const uint32_t high = byte_permute(0x26190d01u, 0x71594535u, selector);
   const uint32_t mask = (nibbles >> 3 & 0x01010101u) * 255u;
-  put_bytes((low & ~mask) | (high & mask), 128, q);
+  return (low & ~mask) | (high & mask);
 }
 // E2M1 doubled; -0 keeps its sign.
 __device__ inline void put_e2m1(uint32_t nibbles, float (&q)[4]) {
@@ -145,6 +145,14 @@ struct ByteLevels {
   __device__ static void levels(Bytes b, int i, float (&q)[4]) { put_bytes(Self::bytes(b, i), kMinus, q); }
 };
 
+// Levels that are signed_bytes(block, i).
+template <class Self>
+struct SignedLevels {
+  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
+    put_bytes(Self::signed_bytes(b, i) ^ 0x80808080u, 128, q);
+  }
+};
+
 // Low nibbles of 16 bytes, then their high nibbles.
 template <int kAlign>
 __device__ inline uint32_t nibbles32(Bytes qs, int i) {
@@ -182,11 +190,9 @@ struct Format<kQ5_1> : Blocks<32, 24, 32, true>, ByteLevels<Format<kQ5_1>, 0> {
   }
 };
 template <>
-struct Format<kQ8_0> : Blocks<32, 34, 32> {
+struct Format<kQ8_0> : Blocks<32, 34, 32>, SignedLevels<Format<kQ8_0>> {
   __device__ static Scale scale(Bytes b, int) { return {load_f16(b)}; }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
-    put_bytes(load_u32<kAlign>(b + 2 + 4 * i) ^ 0x80808080u, 128, q);
-  }
+  __device__ static uint32_t signed_bytes(Bytes b, int i) { return load_u32<kAlign>(b + 2 + 4 * i); }
 };
 template <>
 struct Format<kQ1_0> : Blocks<128, 18, 32> {
@@ -204,19 +210,19 @@ struct Format<kQ2_0> : Blocks<64, 18, 32> {
   }
 };
 template <>
-struct Format<kIq4Nl> : Blocks<32, 18, 32> {
+struct Format<kIq4Nl> : Blocks<32, 18, 32>, SignedLevels<Format<kIq4Nl>> {
   __device__ static Scale scale(Bytes b, int) { return {load_f16(b)}; }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) { put_iq4(nibbles32<kAlign>(b + 2, i), q); }
+  __device__ static uint32_t signed_bytes(Bytes b, int i) { return iq4_bytes(nibbles32<kAlign>(b + 2, i)); }
 };
 template <>
-struct Format<kIq4Xs> : Blocks<256, 136, 32> {
+struct Format<kIq4Xs> : Blocks<256, 136, 32>, SignedLevels<Format<kIq4Xs>> {
   __device__ static Scale scale(Bytes b, int i) {
     const int group = i / 2;
     const uint32_t steps = nibble(b[4 + group / 2], group % 2) | (load_u16(b + 2) >> 2 * group & 3u) << 4;
     return {load_f16(b) * level(steps, 32)};
   }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
-    put_iq4(nibbles32<kAlign>(b + 8 + 16 * (i / 8), i % 8), q);
+  __device__ static uint32_t signed_bytes(Bytes b, int i) {
+    return iq4_bytes(nibbles32<kAlign>(b + 8 + 16 * (i / 8), i % 8));
   }
 };
 template <>
