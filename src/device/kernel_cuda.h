@@ -53,6 +53,12 @@ __device__ inline int popcount(uint32_t bits) { return __popc(bits); }
 __device__ inline uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
   return __byte_perm(low, high, selector);
 }
+// (a & b) | c in one instruction, also where b and c are constants.
+__device__ inline uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t d;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
+}
 // a · b + c in both halves, rounded once.
 __device__ inline uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c) {
   uint32_t d;

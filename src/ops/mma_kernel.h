@@ -105,14 +105,14 @@ __device__ inline Centred centred_scale(const Scale& scale) {
 // less their sign: bit 7 doubles 128.
 __device__ inline void pairs_of_bytes(uint32_t bytes, uint32_t minus, uint32_t (&pairs)[2]) {
   constexpr uint32_t kOne = 0x3f803f80u;
-  pairs[0] = fma_bf16x2((bytes & 0x007f007fu) | 0x43004300u, kOne, minus);
-  pairs[1] = fma_bf16x2((bytes >> 8 & 0x007f007fu) | 0x43004300u, kOne, minus);
+  pairs[0] = fma_bf16x2(and_or(bytes, 0x007f007fu, 0x43004300u), kOne, minus);
+  pairs[1] = fma_bf16x2(and_or(bytes >> 8, 0x007f007fu, 0x43004300u), kOne, minus);
 }
 __device__ inline void pairs_of_signed(uint32_t bytes, uint32_t (&pairs)[2]) {
   constexpr uint32_t kMinusOne = 0xbf80bf80u;
   const uint32_t odd = bytes >> 8;
-  pairs[0] = fma_bf16x2((bytes & 0x00800080u) | 0x43004300u, kMinusOne, (bytes & 0x007f007fu) | 0x43004300u);
-  pairs[1] = fma_bf16x2((odd & 0x00800080u) | 0x43004300u, kMinusOne, (odd & 0x007f007fu) | 0x43004300u);
+  pairs[0] = fma_bf16x2(and_or(bytes, 0x00800080u, 0x43004300u), kMinusOne, and_or(bytes, 0x007f007fu, 0x43004300u));
+  pairs[1] = fma_bf16x2(and_or(odd, 0x00800080u, 0x43004300u), kMinusOne, and_or(odd, 0x007f007fu, 0x43004300u));
 }
 
 // Levels of elements 4 i .. 4 i + 3 of a chunk as pairs (0, 2) and (1, 3) of bf16. Formats with minima: less the
