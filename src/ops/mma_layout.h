@@ -23,8 +23,8 @@ constexpr int mma_stage_bytes(int elements, int bytes, int group, bool minima, i
   return rows * (stages * mma_row_stride(elements, bytes) + 4 * mma_scales(elements, group, minima));
 }
 
-
-// One row of x (mma_one.h). Where a chunk is whole pieces of 16 bytes, rows are where they are copied as they lie.
+// One row of x, or up to eight (mma_one.h). Where a chunk is whole pieces of 16 bytes, rows are where they are copied
+// as they lie.
 inline constexpr int kMmaOneWords = 48;  // of split x for 32 elements
 constexpr int mma_one_pieces(int elements, int bytes) {
   const int row = kMmaChunk / elements * bytes;

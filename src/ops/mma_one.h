@@ -125,46 +125,50 @@ struct OneStage {
   }
 };
 
-// Split x in shared memory, by groups of 32: [step][lane of four]{first part, second part}, then [lane of four]{third
-// part of both steps}: 48 words. Then the sums of the groups.
+// Where x lies, split: [row][groups of 32][kOneWords], and the sums of the groups, [row][groups]. Of a group:
+// [step][lane of four]{first part, second part}, then [lane of four]{third part of both steps}.
 inline constexpr int kOneWords = kMmaOneWords;
+struct OneRows {
+  uint32_t* parts;
+  float* sums;
+  int groups;
+};
 
-__device__ inline void split_one(const float* x, int groups, uint32_t* parts, float* sums) {
-  for (int first = 0; first < 4 * groups; first += threads()) {
-    const int i = first + thread(), group = i / 4, j = i % 4;
-    const bool there = group < groups;
-    uint32_t part[8][kParts];
-    float sum = 0;
+// For a lane of four; every lane of the four comes, those of groups that are not there for nothing.
+__device__ inline void split_group(const float* x, int64_t row, int group, int j, bool there, const OneRows& to) {
+  uint32_t part[8][kParts];
+  float sum = 0;
 #pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const float value = there ? x[32 * group + 16 * (k / 4) + 4 * j + k % 4] : 0.0f;
-      split3(value, part[k]);
-      sum += value;
-    }
-    sum += shuffle_xor(sum, 1);
-    sum += shuffle_xor(sum, 2);
-    if (!there) continue;
-    uint32_t pair[kParts][4];
-    for (int p = 0; p < kParts; ++p)
-      for (int half = 0; half < 2; ++half) {
-        pair[p][2 * half] = high_halves(part[4 * half][p], part[4 * half + 2][p]);
-        pair[p][2 * half + 1] = high_halves(part[4 * half + 1][p], part[4 * half + 3][p]);
-      }
-    uint32_t* to = parts + group * kOneWords + 4 * j;
-    store16(to, {{pair[0][0], pair[0][1], pair[1][0], pair[1][1]}});
-    store16(to + 16, {{pair[0][2], pair[0][3], pair[1][2], pair[1][3]}});
-    store16(to + 32, {{pair[2][0], pair[2][1], pair[2][2], pair[2][3]}});
-    if (j == 0) sums[group] = sum;
+  for (int k = 0; k < 8; ++k) {
+    const float value = there ? x[32 * group + 16 * (k / 4) + 4 * j + k % 4] : 0.0f;
+    split3(value, part[k]);
+    sum += value;
   }
+  sum += shuffle_xor(sum, 1);
+  sum += shuffle_xor(sum, 2);
+  if (!there) return;
+  uint32_t pair[kParts][4];
+  for (int p = 0; p < kParts; ++p)
+    for (int half = 0; half < 2; ++half) {
+      pair[p][2 * half] = high_halves(part[4 * half][p], part[4 * half + 2][p]);
+      pair[p][2 * half + 1] = high_halves(part[4 * half + 1][p], part[4 * half + 3][p]);
+    }
+  const int64_t at = row * to.groups + group;
+  uint32_t* words = to.parts + at * kOneWords + 4 * j;
+  store16(words, {{pair[0][0], pair[0][1], pair[1][0], pair[1][1]}});
+  store16(words + 16, {{pair[0][2], pair[0][3], pair[1][2], pair[1][3]}});
+  store16(words + 32, {{pair[2][0], pair[2][1], pair[2][2], pair[2][3]}});
+  if (j == 0) to.sums[at] = sum;
 }
 
-// The sums of a chunk for weight rows lane / 4 and + 8.
-template <class F>
+// The sums of a chunk for weight rows lane / 4 and + 8: of the one row of x, which every column of the matrix
+// instructions gets, or of rows 2 (lane % 4) + {0, 1} with each. `parts` of the lane's own column and place.
+template <class F, int kSums>
 __device__ inline void multiply_one(const OneStage<F>& stage, const Bytes (&rows)[2], const uint32_t* parts,
-                                    const float* group_sums, float (&sums)[2]) {
+                                    const float* const (&group_sums)[kSums], float (&sums)[2 * kSums]) {
   const int row = lane() / 4, j = lane() % 4;
   uint32_t under[F::kMin ? 3 : 1][2][4];  // of four scales
-  float of_min[4];
+  float of_min[kSums][4];
 #pragma unroll
   for (int step = 0; step < kChunk / 16; ++step) {
     const int group = 16 * step / F::kGroup;
@@ -177,8 +181,11 @@ __device__ inline void multiply_one(const OneStage<F>& stage, const Bytes (&rows
           for (int k = 0; k < 4; ++k) under[part][side][k] = four.word[k];
         }
       if (F::kMin) {
-        const Float4 four = load_float4(group_sums + group);
-        for (int k = 0; k < 4; ++k) of_min[k] = four.v[k];
+#pragma unroll
+        for (int i = 0; i < kSums; ++i) {
+          const Float4 four = load_float4(group_sums[i] + group);
+          for (int k = 0; k < 4; ++k) of_min[i][k] = four.v[k];
+        }
       }
     }
     uint32_t a[4];
@@ -188,7 +195,7 @@ __device__ inline void multiply_one(const OneStage<F>& stage, const Bytes (&rows
       placed_pairs<F>(rows[side], step, j, F::kMin ? under[F::kMin ? 2 : 0][side][group % 4] : 0, pairs);
       a[side] = pairs[0], a[2 + side] = pairs[1];
     }
-    const uint32_t* x = parts + step / 2 * kOneWords + 4 * j;
+    const uint32_t* x = parts + step / 2 * kOneWords;
     const Bits16 high = load16(x + step % 2 * 16), low = load16(x + 32);
     const uint32_t b[kParts][2] = {{high.word[0], high.word[1]},
                                    {high.word[2], high.word[3]},
@@ -198,58 +205,83 @@ __device__ inline void multiply_one(const OneStage<F>& stage, const Bytes (&rows
     mma_bf16(part, a, b[1]);
     mma_bf16(part, a, b[0]);
 #pragma unroll
-    for (int side = 0; side < 2; ++side) {
-      float& sum = sums[side];
+    for (int i = 0; i < 2 * kSums; ++i) {
+      const int side = i / kSums;
+      float& sum = sums[i];
       if constexpr (OneStage<F>::kScaled)
-        sum = fma_f32(f32_of_bits(under[0][side][group % 4]), part[2 * side], sum);
+        sum = fma_f32(f32_of_bits(under[0][side][group % 4]), part[2 * side + i % kSums], sum);
       else
-        sum += part[2 * side];
+        sum += part[2 * side + i % kSums];
       if constexpr (F::kMin)
-        if (step % 2 == 1) sum = fma_f32(f32_of_bits(under[1][side][group % 4]), of_min[group % 4], sum);
+        if (step % 2 == 1) sum = fma_f32(f32_of_bits(under[1][side][group % 4]), of_min[i % kSums][group % 4], sum);
     }
   }
 }
 
-// Tiles first, first + step, ... of 16 weight rows, `tiles` of them. x and in: whole chunks. put(row, sum).
-template <class F, class Put>
-__device__ inline void one_row(const char* weight, int64_t row_bytes, int64_t in, int64_t out, const float* x,
-                               int64_t first, int64_t step, int tiles, Put put) {
-  using Stage = OneStage<F>;
-  const int chunks = static_cast<int>(in / kChunk), groups = static_cast<int>(in / 32), waves = threads() / kWave;
-  auto* parts = reinterpret_cast<uint32_t*>(shared_memory());
-  auto* group_sums = reinterpret_cast<float*>(parts + groups * kOneWords);
-  float* sums = group_sums + groups;  // [tiles][chunks][16]
-  const Stage stage{reinterpret_cast<char*>(sums + tiles * chunks * 16) + wave_index() * Stage::kBytes,
-                    weight + (out - 1) * row_bytes + chunks * Stage::kRowBytes, row_bytes};
-  // A chunk of a tile, and where its weights begin.
-  struct Item {
-    int tile, chunk;
-    const char* weights;
-  };
-  const int64_t in_tile = waves * Stage::kRowBytes, to_tile = 16 * step * row_bytes - chunks * Stage::kRowBytes;
-  auto enter = [&](Item& item) {
-    for (; item.chunk >= chunks; item.chunk -= chunks, item.weights += to_tile) ++item.tile;
-  };
-  auto next = [&](Item& item) {
-    item.chunk += waves, item.weights += in_tile;
+// A place in the work of a wave: of tiles and chunks one is the inner; the wave goes on by as many as there are waves.
+struct OneItem {
+  int inner, outer;
+  const char* weights;
+};
+struct OneWalk {
+  int waves, inner_count;
+  int64_t inner_bytes, outer_bytes;
+
+  __device__ void enter(OneItem& item) const {
+    for (; item.inner >= inner_count; item.inner -= inner_count) ++item.outer, item.weights += outer_bytes;
+  }
+  __device__ void next(OneItem& item) const {
+    item.inner += waves, item.weights += inner_bytes;
     enter(item);
-  };
-  Item item{0, wave_index(), weight + 16 * first * row_bytes + wave_index() * Stage::kRowBytes};
-  enter(item);
-  Item asked = item;
+  }
+};
+
+// Tiles first, first + step, ... of 16 weight rows, `tiles` of them. kAlone: one row of x, which the block splits into
+// its shared memory, chunk after chunk of a tile; else `count` rows that are split, tile after tile of a chunk, so that
+// waves meet the same part of x. in: whole chunks. put(row of x, weight row, sum).
+template <class F, bool kAlone, class Put>
+__device__ inline void stream_rows(const char* weight, int64_t row_bytes, int64_t in, int64_t out, const float* alone,
+                                   OneRows x, int count, int64_t first, int64_t step, int tiles, Put put) {
+  using Stage = OneStage<F>;
+  constexpr int kSums = kAlone ? 1 : 2, kOfChunk = kAlone ? 16 : 128;
+  const int chunks = static_cast<int>(in / kChunk), groups = static_cast<int>(in / 32), waves = threads() / kWave;
+  char* memory = shared_memory();
+  if (kAlone) {
+    x = {reinterpret_cast<uint32_t*>(memory), reinterpret_cast<float*>(memory + groups * kOneWords * 4), groups};
+    memory += groups * (kOneWords + 1) * 4;
+  }
+  auto* sums = reinterpret_cast<float*>(memory);  // [tiles][chunks][kOfChunk]
+  const Stage stage{memory + tiles * chunks * kOfChunk * 4 + wave_index() * Stage::kBytes,
+                    weight + (out - 1) * row_bytes + chunks * Stage::kRowBytes, row_bytes};
+  const int64_t tile_bytes = 16 * step * row_bytes;
+  const OneWalk walk = kAlone ? OneWalk{waves, chunks, waves * Stage::kRowBytes, tile_bytes - chunks * Stage::kRowBytes}
+                              : OneWalk{waves, tiles, waves * tile_bytes, Stage::kRowBytes - tiles * tile_bytes};
+  const int outer_count = kAlone ? tiles : chunks;
+  OneItem item{wave_index(), 0,
+               weight + 16 * first * row_bytes + wave_index() * (kAlone ? Stage::kRowBytes : tile_bytes)};
+  walk.enter(item);
+  OneItem asked = item;
   const int64_t row = lane() / 4, rows_left = out - 16 * first - row;
   auto ask = [&](int slot) {
-    if (asked.tile < tiles) stage.ask(asked.weights + row * row_bytes, rows_left - 16 * step * asked.tile, slot);
+    const int tile = kAlone ? asked.outer : asked.inner;
+    if (asked.outer < outer_count) stage.ask(asked.weights + row * row_bytes, rows_left - 16 * step * tile, slot);
     copy_group();
-    next(asked);
+    walk.next(asked);
   };
   for (int slot = 0; slot + 1 < Stage::kStages; ++slot) ask(slot);
-  split_one(x, groups, parts, group_sums);
-  barrier();
+  if (kAlone) {
+    for (int at = 0; at < 4 * groups; at += threads()) {
+      const int i = at + thread();
+      split_group(alone, 0, i / 4, i % 4, i < 4 * groups, x);
+    }
+    barrier();
+  }
+  auto last = [&](int i) { return kAlone ? 0 : (i < count ? i : count - 1); };  // behind the rows any will do
+  const uint32_t* parts = x.parts + last(lane() / 4) * groups * kOneWords + 4 * (lane() % 4);
   const auto low_row = static_cast<uint32_t>(row_bytes);
   int slot = 0;
 #pragma unroll 1
-  for (; item.tile < tiles; next(item)) {
+  for (; item.outer < outer_count; walk.next(item)) {
     ask(slot == 0 ? Stage::kStages - 1 : slot - 1);
     copy_wait<Stage::kStages - 1>();
     wave_barrier();
@@ -261,24 +293,38 @@ __device__ inline void one_row(const char* weight, int64_t row_bytes, int64_t in
       wave_barrier();
     }
     const Bytes rows[2] = {chunk_of(lane() / 4), chunk_of(lane() / 4 + 8)};
-    float of_chunk[2] = {0, 0};
-    multiply_one<F>(stage, rows, parts + item.chunk * 8 * kOneWords, group_sums + item.chunk * 8, of_chunk);
-    if (lane() % 4 < 2) {
-      const int of_row = lane() / 4 + 8 * (lane() % 4);
-      sums[(item.tile * chunks + item.chunk) * 16 + of_row] = lane() % 4 == 0 ? of_chunk[0] : of_chunk[1];
+    const int chunk = kAlone ? item.inner : item.outer, tile = kAlone ? item.outer : item.inner;
+    const float* group_sums[kSums];
+    for (int i = 0; i < kSums; ++i) group_sums[i] = x.sums + last(2 * (lane() % 4) + i) * groups + chunk * 8;
+    float of_chunk[2 * kSums] = {};
+    multiply_one<F, kSums>(stage, rows, parts + chunk * 8 * kOneWords, group_sums, of_chunk);
+    float* to = sums + (tile * chunks + chunk) * kOfChunk;
+    if constexpr (kAlone) {
+      if (lane() % 4 < 2) to[lane() / 4 + 8 * (lane() % 4)] = lane() % 4 == 0 ? of_chunk[0] : of_chunk[1];
+    } else {
+      store_float4(to + 4 * lane(), {{of_chunk[0], of_chunk[1], of_chunk[2], of_chunk[3]}});
     }
     if (++slot == Stage::kStages) slot = 0;
     wave_barrier();  // what is asked for next lies where others read last
   }
   barrier();
-  for (int i = thread(); i < 16 * tiles; i += threads()) {
-    const float* of_tile = sums + i / 16 * chunks * 16 + i % 16;
+  for (int i = thread(); i < kOfChunk * tiles; i += threads()) {
+    const int tile = i / kOfChunk, place = i % kOfChunk;
+    const float* of_tile = sums + tile * chunks * kOfChunk + place;
     float sum = 0;
 #pragma unroll 4
-    for (int chunk = 0; chunk < chunks; ++chunk) sum += of_tile[chunk * 16];
-    const int64_t column = (first + i / 16 * step) * 16 + i % 16;
-    if (column < out) put(column, sum);
+    for (int chunk = 0; chunk < chunks; ++chunk) sum += of_tile[chunk * kOfChunk];
+    const int from = place / 4, part = place % 4;  // lane, and which of its four
+    const int row_of_x = kAlone ? 0 : 2 * (from % 4) + part % 2;
+    const int64_t column = (first + tile * step) * 16 + (kAlone ? place : 8 * (part / 2) + from / 4);
+    if (row_of_x < count && column < out) put(row_of_x, column, sum);
   }
+}
+template <class F, class Put>
+__device__ inline void one_row(const char* weight, int64_t row_bytes, int64_t in, int64_t out, const float* x,
+                               int64_t first, int64_t step, int tiles, Put put) {
+  stream_rows<F, true>(weight, row_bytes, in, out, x, {}, 1, first, step, tiles,
+                       [&](int, int64_t column, float sum) { put(column, sum); });
 }
 
 }  // namespace strata::gpu

@@ -176,7 +176,7 @@ class Call {
     const MmaFormat& format = *mma_format(weight.dtype);
     const AcceleratorInfo& device = queue_.accelerator()->info();
     const int64_t share = std::max<int64_t>(1, device.multiprocessors / tiles());
-    const MmaOnePlan plan = mma_one_plan(format, weight, device.shared_bytes, share);
+    const MmaOnePlan plan = mma_one_plan(format, weight, true, device.shared_bytes, share);
     if (plan.blocks == 0) return false;
     const ExpertsOne product{x,
                              pair_list,
