@@ -66,17 +66,17 @@ struct OneStage {
   static constexpr int kBytes = mma_one_wave_bytes(F::kElements, F::kBytes, F::kGroup, F::kMin);
 
   char* shared;
-  const char* end;  // of the matrix
-  int64_t row_bytes;
+  const char* end;     // of the matrix
+  int64_t eight_rows;  // bytes
 
   __device__ static uint32_t misplaced(uint32_t address) { return kPlaced ? 0 : address & 15u; }
 
   // Four lanes a row, `from` of row lane / 4; of `left` rows from there on those that are. Whole pieces of 16 bytes
   // around the chunk; nothing is read behind the matrix.
-  __device__ void ask(const char* from, int64_t left, int slot) const {
+  __device__ void ask(const char* from, int left, int slot) const {
     char* to = shared + slot * kSlot + lane() / 4 * kStride + 16 * (lane() % 4);
 #pragma unroll
-    for (int side = 0; side < 2; ++side, from += 8 * row_bytes, to += 8 * kStride) {
+    for (int side = 0; side < 2; ++side, from += eight_rows, to += 8 * kStride) {
       if (left <= 8 * side) break;
       const char* piece = from - misplaced(address_of(from)) + 16 * (lane() % 4);
       if (kPlaced || from + kRowBytes + 32 <= end) {
@@ -219,19 +219,23 @@ __device__ inline void multiply_one(const OneStage<F>& stage, const Bytes (&rows
 }
 
 // A place in the work of a wave: of tiles and chunks one is the inner; the wave goes on by as many as there are waves.
+// `at` moves along with it: an address, or as much of one as is needed.
+template <class Address>
 struct OneItem {
   int inner, outer;
-  const char* weights;
+  Address at;
 };
 struct OneWalk {
   int waves, inner_count;
   int64_t inner_bytes, outer_bytes;
 
-  __device__ void enter(OneItem& item) const {
-    for (; item.inner >= inner_count; item.inner -= inner_count) ++item.outer, item.weights += outer_bytes;
+  template <class Address>
+  __device__ void enter(OneItem<Address>& item) const {
+    for (; item.inner >= inner_count; item.inner -= inner_count) ++item.outer, item.at += outer_bytes;
   }
-  __device__ void next(OneItem& item) const {
-    item.inner += waves, item.weights += inner_bytes;
+  template <class Address>
+  __device__ void next(OneItem<Address>& item) const {
+    item.inner += waves, item.at += inner_bytes;
     enter(item);
   }
 };
@@ -241,7 +245,7 @@ struct OneWalk {
 // waves meet the same part of x. in: whole chunks. put(row of x, weight row, sum).
 template <class F, bool kAlone, class Put>
 __device__ inline void stream_rows(const char* weight, int64_t row_bytes, int64_t in, int64_t out, const float* alone,
-                                   OneRows x, int count, int64_t first, int64_t step, int tiles, Put put) {
+                                   OneRows x, int count, int first, int step, int tiles, Put put) {
   using Stage = OneStage<F>;
   constexpr int kSums = kAlone ? 1 : 2, kOfChunk = kAlone ? 16 : 128;
   const int chunks = static_cast<int>(in / kChunk), groups = static_cast<int>(in / 32), waves = threads() / kWave;
@@ -252,19 +256,20 @@ __device__ inline void stream_rows(const char* weight, int64_t row_bytes, int64_
   }
   auto* sums = reinterpret_cast<float*>(memory);  // [tiles][chunks][kOfChunk]
   const Stage stage{memory + tiles * chunks * kOfChunk * 4 + wave_index() * Stage::kBytes,
-                    weight + (out - 1) * row_bytes + chunks * Stage::kRowBytes, row_bytes};
-  const int64_t tile_bytes = 16 * step * row_bytes;
+                    weight + (out - 1) * row_bytes + chunks * Stage::kRowBytes, 8 * row_bytes};
+  const int64_t tile_bytes = static_cast<int64_t>(16 * step) * row_bytes;
   const OneWalk walk = kAlone ? OneWalk{waves, chunks, waves * Stage::kRowBytes, tile_bytes - chunks * Stage::kRowBytes}
                               : OneWalk{waves, tiles, waves * tile_bytes, Stage::kRowBytes - tiles * tile_bytes};
-  const int outer_count = kAlone ? tiles : chunks;
-  OneItem item{wave_index(), 0,
-               weight + 16 * first * row_bytes + wave_index() * (kAlone ? Stage::kRowBytes : tile_bytes)};
+  const int outer_count = kAlone ? tiles : chunks, row = lane() / 4;
+  const char* start = weight + 16 * first * row_bytes + wave_index() * (kAlone ? Stage::kRowBytes : tile_bytes);
+  OneItem<const char*> asked{wave_index(), 0, start + row * row_bytes};
+  OneItem<uint32_t> item{wave_index(), 0, address_of(start)};
+  walk.enter(asked);
   walk.enter(item);
-  OneItem asked = item;
-  const int64_t row = lane() / 4, rows_left = out - 16 * first - row;
+  const int rows_left = static_cast<int>(out) - 16 * first - row;
   auto ask = [&](int slot) {
-    const int tile = kAlone ? asked.outer : asked.inner;
-    if (asked.outer < outer_count) stage.ask(asked.weights + row * row_bytes, rows_left - 16 * step * tile, slot);
+    if (asked.outer < outer_count)
+      stage.ask(asked.at, rows_left - 16 * step * (kAlone ? asked.outer : asked.inner), slot);
     copy_group();
     walk.next(asked);
   };
@@ -285,9 +290,7 @@ __device__ inline void stream_rows(const char* weight, int64_t row_bytes, int64_
     ask(slot == 0 ? Stage::kStages - 1 : slot - 1);
     copy_wait<Stage::kStages - 1>();
     wave_barrier();
-    auto chunk_of = [&](int r) {
-      return stage.chunk_of(address_of(item.weights) + static_cast<uint32_t>(r) * low_row, r, slot);
-    };
+    auto chunk_of = [&](int r) { return stage.chunk_of(item.at + static_cast<uint32_t>(r) * low_row, r, slot); };
     if constexpr (Stage::kScaled) {
       stage.prepare(chunk_of(lane() % 16), lane() % 16);
       wave_barrier();
@@ -316,13 +319,14 @@ __device__ inline void stream_rows(const char* weight, int64_t row_bytes, int64_
     for (int chunk = 0; chunk < chunks; ++chunk) sum += of_tile[chunk * kOfChunk];
     const int from = place / 4, part = place % 4;  // lane, and which of its four
     const int row_of_x = kAlone ? 0 : 2 * (from % 4) + part % 2;
-    const int64_t column = (first + tile * step) * 16 + (kAlone ? place : 8 * (part / 2) + from / 4);
+    const int64_t column =
+        static_cast<int64_t>(first + tile * step) * 16 + (kAlone ? place : 8 * (part / 2) + from / 4);
     if (row_of_x < count && column < out) put(row_of_x, column, sum);
   }
 }
 template <class F, class Put>
 __device__ inline void one_row(const char* weight, int64_t row_bytes, int64_t in, int64_t out, const float* x,
-                               int64_t first, int64_t step, int tiles, Put put) {
+                               int first, int step, int tiles, Put put) {
   stream_rows<F, true>(weight, row_bytes, in, out, x, {}, 1, first, step, tiles,
                        [&](int, int64_t column, float sum) { put(column, sum); });
 }

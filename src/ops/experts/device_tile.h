@@ -38,7 +38,9 @@ template <class F>
 __device__ inline void product_one(const ExpertsOne& a) {
   const ExpertTile tile = a.tiles[block_x() % a.tiles_count];
   if (tile.count == 0) return;
-  const int64_t pair = a.pairs[tile.first], first = block_x() / a.tiles_count, step = blocks_x() / a.tiles_count;
+  const int64_t pair = a.pairs[tile.first];
+  const auto first = static_cast<int>(block_x() / a.tiles_count);
+  const auto step = static_cast<int>(blocks_x() / a.tiles_count);
   const char* weight = a.matrix.weight + tile.expert * a.matrix.expert_stride;
   const float scale = a.matrix.scale != nullptr ? a.matrix.scale[tile.expert] : 1.0f;
   const auto tiles = static_cast<int>(((a.out + 15) / 16 - first + step - 1) / step);

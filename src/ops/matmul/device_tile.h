@@ -37,8 +37,8 @@ __device__ inline void matmul_many(const MatmulMma& a) {
 
 template <bool kAlone, class F>
 __device__ inline void matmul_stream(const MatmulOne& a) {
-  const int64_t blocks = blocks_x() / a.tiles, block = block_x() / a.tiles, row = block_x() % a.tiles * 8;
-  const int64_t left = a.rows - row, groups = a.in / 32;
+  const auto blocks = static_cast<int>(blocks_x() / a.tiles), block = static_cast<int>(block_x() / a.tiles);
+  const int64_t row = block_x() % a.tiles * 8, left = a.rows - row, groups = a.in / 32;
   stream_rows<F, kAlone>(a.weight, a.weight_row, a.in, a.out, a.x,
                          {a.parts + row * groups * kOneWords, a.sums + row * groups, static_cast<int>(groups)},
                          static_cast<int>(left < 8 ? left : 8), block, blocks,
