@@ -84,6 +84,15 @@ __device__ constexpr bool has_signed_levels(long) {
   return false;
 }
 
+template <class F>
+__device__ constexpr auto has_grid_levels(int) -> decltype(F::grid(nullptr, 0), bool{}) {
+  return true;
+}
+template <class F>
+__device__ constexpr bool has_grid_levels(long) {
+  return false;
+}
+
 // 128 + c, taken away, in both halves of a pair: bf16 from 128 to 256 are the whole numbers.
 __device__ constexpr uint32_t minus_pair(uint32_t c) { return (0xc300u + c) * 0x10001u; }
 
@@ -131,6 +140,11 @@ __device__ inline void level_pairs(Bytes chunk, int i, uint32_t centre, uint32_t
       pairs_of_bytes(F::bytes(block, i % kPerBlock), F::kMin ? centre : kConstant, pairs);
     } else if constexpr (has_signed_levels<F>(0)) {
       pairs_of_signed(F::signed_bytes(block, i % kPerBlock), pairs);
+    } else if constexpr (has_grid_levels<F>(0)) {
+      pairs_of_bytes(F::grid(block, i % kPerBlock), minus_pair(0), pairs);
+      const uint32_t signs = F::signs(block, i % kPerBlock);  // to the tops of both halves: 0 and 2, 1 and 3
+      pairs[0] ^= signs * 0x20008000u & 0x80008000u;
+      pairs[1] ^= signs * 0x10004000u & 0x80008000u;
     } else {
       static_assert(!F::kMin, "minima go with byte levels");
       float q[4];
