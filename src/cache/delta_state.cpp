@@ -1,27 +1,18 @@
 #include "cache/delta_state.h"
 
 #include <algorithm>
-#include <cstring>
+#include <vector>
 
 #include "base/error.h"
 #include "base/hash.h"
 
 namespace strata {
-namespace {
-
-void copy_rows(const Tensor& from, const Tensor& to) {
-  const auto bytes = bytes_of(DType::F32, from.extent(1));
-  for (int64_t i = 0; i < from.extent(0); ++i) std::memcpy(to.row<char>(i), from.row<const char>(i), bytes);
-}
-
-}  // namespace
-
 DeltaState::DeltaState(PagePool& pool, const Shape& shape, int64_t chunk, int64_t window)
     : pool_(pool), shape_(shape), chunk_(chunk), window_(window) {
   const int64_t slot = shape.key_heads * shape.dk + shape.value_heads * (shape.dv + 1);
   matrix_ = Block(pool, static_cast<size_t>(shape.value_heads * shape.dk * shape.dv) * sizeof(float));
   if (is_anchored()) since_ = Block(pool, static_cast<size_t>(chunk * slot) * sizeof(float));
-  std::memset(matrix_.writable(), 0, matrix_.bytes());
+  space().fill(matrix_.writable(), 0, matrix_.bytes());
 }
 
 DeltaState DeltaState::serial(PagePool& pool, const Shape& shape, int64_t window) { return {pool, shape, 1, window}; }
@@ -85,15 +76,10 @@ Tensor DeltaState::matrix(int64_t stored) {
   return view(stored > 0 ? matrix_.writable() : const_cast<void*>(matrix_.data()), nullptr).state;
 }
 
-void DeltaState::advance(int64_t rows, const Rows& uncertain) {
-  const int64_t kept = uncertain.g.extent(0);
+DeltaState::Rows DeltaState::advance_pending(int64_t rows, int64_t uncertain) {
   length_ += rows;
-  applied_ = length_ - kept;
-  if (kept == 0) return;
-  const Rows own = this->rows(since_.overwritable(), kept);
-  copy_rows(uncertain.conv, own.conv);
-  copy_rows(uncertain.g, own.g);
-  copy_rows(uncertain.beta, own.beta);
+  applied_ = length_ - uncertain;
+  return uncertain == 0 ? Rows{} : this->rows(since_.overwritable(), uncertain);
 }
 
 void DeltaState::truncate(int64_t length) {
@@ -128,8 +114,12 @@ void DeltaState::each_used_part(const View& view, Visit&& visit) const {
 uint64_t DeltaState::hash(uint64_t seed) const {
   check_settled();
   uint64_t hash = hash64(&length_, sizeof length_, seed);
+  Fetched host(space());
   each_used_part(view(const_cast<void*>(matrix_.data()), const_cast<void*>(since_.data())),
-                 [&](const void* data, size_t bytes) { hash = hash64(data, bytes, hash); });
+                 [&](const void* data, size_t bytes) {
+                   const void* const here = host.of(data, bytes);
+                   hash = hash64(here, bytes, hash);
+                 });
   return hash;
 }
 
@@ -137,8 +127,9 @@ void DeltaState::save(ArchiveWriter& writer) const {
   check_settled();
   for (const int64_t value : {length_, shape_.key_heads, shape_.value_heads, shape_.dk, shape_.dv, chunk_})
     writer.value(value);
+  Fetched host(space());
   each_used_part(view(const_cast<void*>(matrix_.data()), const_cast<void*>(since_.data())),
-                 [&](const void* data, size_t bytes) { writer.bytes(data, bytes); });
+                 [&](const void* data, size_t bytes) { writer.bytes(host.of(data, bytes), bytes); });
 }
 
 void DeltaState::load(ArchiveReader& reader, int64_t length) {
@@ -150,7 +141,7 @@ void DeltaState::load(ArchiveReader& reader, int64_t length) {
   reader.expect<int64_t>(chunk_, "the chunk of a delta net");
   length_ = applied_ = length;
   each_used_part(view(matrix_.overwritable(), is_anchored() ? since_.overwritable() : nullptr),
-                 [&](void* data, size_t bytes) { std::memcpy(data, reader.bytes(bytes), bytes); });
+                 [&](void* data, size_t bytes) { space().copy(data, reader.bytes(bytes), bytes); });
 }
 
 }  // namespace strata

@@ -57,8 +57,8 @@ class DeltaState {
   // The matrix [value_heads, dk, dv] after length() - pending() rows, for a call that stores it `stored` rows further.
   // A matrix that a copy shares is copied unless that is 0.
   Tensor matrix(int64_t stored);
-  // The matrix has every row so far and the certain ones of `rows`, the last ones are kept.
-  void advance(int64_t rows, const Rows& uncertain);
+  // The matrix has every row so far and those of `rows` but the last `uncertain`. Where their inputs are to be written.
+  Rows advance_pending(int64_t rows, int64_t uncertain);
 
   // The shortest length that truncate() may give: serial, without the pending rows; anchored, without the open chunk.
   int64_t oldest() const { return is_anchored() ? length_ / chunk_ * chunk_ : applied_; }
@@ -77,6 +77,7 @@ class DeltaState {
   Rows rows(void* memory, int64_t count) const;
   size_t pending_bytes() const;  // room for a window of rows
   void check_settled() const;
+  MemorySpace space() const { return pool_->space(); }
   template <class Visit>
   void each_used_part(const View& view, Visit&& visit) const;
 

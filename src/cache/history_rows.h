@@ -20,9 +20,10 @@ class HistoryRows {
   // [depth, width], oldest first: the rows of positions length - depth .. length - 1. Valid until the next change.
   Tensor last() const;
 
-  void prepare(int64_t) { block_.writable(); }  // takes the memory that rows to come need. Error{Memory}
-  void append(const Tensor& rows);              // [n, width], rows may be strided
-  int64_t oldest() const { return oldest_; }    // the shortest length that truncate() may give
+  void prepare(int64_t rows);  // takes the memory that rows to come need. Error{Memory}
+  // Counts `rows` more: the memory [n, width] of the last of them, n <= rows, whose contents are to be written.
+  Tensor extend(int64_t rows);
+  int64_t oldest() const { return oldest_; }  // the shortest length that truncate() may give
   // Takes back rows of the last append, at most `window` of them. Error{Argument} when they are not held any more.
   void truncate(int64_t length);
   uint64_t bytes() const { return block_.bytes(); }
@@ -32,13 +33,14 @@ class HistoryRows {
 
  private:
   char* slot(void* memory, int64_t position) const;
-  void make_room(int64_t rows);
+  int64_t kept_of(int64_t rows) const { return rows < depth_ + window_ ? rows : depth_ + window_; }
 
   DType dtype_ = DType::F32;
   int64_t depth_ = 0, window_ = 0, width_ = 0, rows_ = 0;
   int64_t length_ = 0;
   int64_t base_ = 0;    // position of the first row held
   int64_t oldest_ = 0;  // the shortest length that truncate() may give
+  MemorySpace space_;
   Block block_;
 };
 

@@ -1,11 +1,11 @@
 #include "cache/page_pool.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <optional>
 #include <vector>
 
-#include "base/buffer.h"
 #include "base/error.h"
 
 namespace strata {
@@ -16,24 +16,34 @@ constexpr uint32_t kPoison = 0x7fdeadc5;  // as f32 a NaN
 }  // namespace
 
 struct PagePool::State {
+  // A block's place in memory: of its own, or on a device a part of a slab, since taking memory there is slow.
+  struct Place {
+    SpaceMemory own;
+    void* data = nullptr;
+    size_t bytes = 0;
+  };
+
+  MemorySpace space;
   uint64_t limit = 0, used = 0, kept = 0;
   bool poison = false;
-  std::map<size_t, std::vector<Buffer>> free;  // by size
+  std::map<size_t, std::vector<Place>> free;  // by size
+  std::vector<SpaceMemory> slabs;
   std::string folder = kDefaultTierFolder;
   std::optional<FileTier> file;
 
-  Buffer take(size_t bytes);
+  Place take(size_t bytes);
+  void add_slab(size_t bytes);
 };
 
 struct Block::Memory {
   std::shared_ptr<PagePool::State> pool;
   size_t bytes;
-  Buffer buffer;        // Tier::Memory
-  FileTier::Slot slot;  // Tier::File
+  PagePool::State::Place place;  // Tier::Memory
+  FileTier::Slot slot;           // Tier::File
   int holders = 0;
 
-  Memory(std::shared_ptr<PagePool::State> from, Buffer memory)
-      : pool(std::move(from)), bytes(memory.bytes()), buffer(std::move(memory)) {}
+  Memory(std::shared_ptr<PagePool::State> from, PagePool::State::Place memory)
+      : pool(std::move(from)), bytes(memory.bytes), place(std::move(memory)) {}
   Memory(std::shared_ptr<PagePool::State> from, const FileTier::Slot& in_file, size_t size)
       : pool(std::move(from)), bytes(size), slot(in_file) {}
   Memory(const Memory&) = delete;
@@ -45,15 +55,19 @@ struct Block::Memory {
     }
     pool->used -= bytes;
     pool->kept += bytes;
-    pool->free[bytes].push_back(std::move(buffer));
+    pool->free[bytes].push_back(std::move(place));
   }
 
   Tier tier() const { return slot.data != nullptr ? Tier::File : Tier::Memory; }
-  void* data() const { return tier() == Tier::File ? slot.data : buffer.data(); }
+  void* data() const { return tier() == Tier::File ? slot.data : place.data; }
 };
 
-PagePool::PagePool(uint64_t limit_bytes) : state_(std::make_shared<State>()) { state_->limit = limit_bytes; }
+PagePool::PagePool(uint64_t limit_bytes, MemorySpace space) : state_(std::make_shared<State>()) {
+  state_->limit = limit_bytes;
+  state_->space = std::move(space);
+}
 
+const MemorySpace& PagePool::space() const { return state_->space; }
 uint64_t PagePool::limit() const { return state_->limit; }
 uint64_t PagePool::used() const { return state_->used; }
 uint64_t PagePool::kept() const { return state_->kept; }
@@ -63,27 +77,39 @@ FileTierStats PagePool::file() const { return state_->file ? state_->file->stats
 
 void PagePool::trim() {
   if (state_->file) state_->file->trim();
+  if (!state_->space.on_host()) return;  // parts of slabs
   state_->free.clear();
   state_->kept = 0;
 }
 
 namespace {
 
-void fill_with_poison(void* memory, size_t bytes) {
+void fill_with_poison(const MemorySpace& space, void* memory, size_t bytes) {
+  if (!space.on_host()) return space.fill(memory, 0xff, bytes);
   for (size_t i = 0; i + sizeof kPoison <= bytes; i += sizeof kPoison)
     std::memcpy(static_cast<char*>(memory) + i, &kPoison, sizeof kPoison);
 }
 
 }  // namespace
 
-Buffer PagePool::State::take(size_t bytes) {
+void PagePool::State::add_slab(size_t bytes) {
+  constexpr size_t kSlab = size_t{4} << 20;
+  const size_t step = (bytes + 255) / 256 * 256, count = std::max<size_t>(1, kSlab / step);
+  slabs.emplace_back(space, step * count);
+  auto& own = free[bytes];
+  for (size_t i = count; i-- > 0;) own.push_back({{}, static_cast<char*>(slabs.back().data()) + i * step, bytes});
+  kept += bytes * count;
+}
+
+PagePool::State::Place PagePool::State::take(size_t bytes) {
   if (bytes > limit || used > limit - bytes)
     throw Error(ErrorKind::Memory, "the memory for sequences is full: " + std::to_string(bytes >> 10) +
                                        " KiB more are needed, " + std::to_string(used >> 20) + " of " +
                                        std::to_string(limit >> 20) + " MiB are in use");
-  Buffer buffer;
+  Place place;
+  if (!space.on_host() && free[bytes].empty()) add_slab(bytes);
   if (auto& own = free[bytes]; !own.empty()) {
-    buffer = std::move(own.back());
+    place = std::move(own.back());
     own.pop_back();
     kept -= bytes;
   } else {
@@ -92,10 +118,12 @@ Buffer PagePool::State::take(size_t bytes) {
       free.clear();
       kept = 0;
     }
-    buffer = Buffer(bytes);
+    SpaceMemory memory(space, bytes);
+    void* const data = memory.data();
+    place = {std::move(memory), data, bytes};
   }
   used += bytes;
-  return buffer;
+  return place;
 }
 
 std::shared_ptr<Block::Memory> Block::take(const std::shared_ptr<PagePool::State>& pool, size_t bytes, Tier tier) {
@@ -106,7 +134,7 @@ std::shared_ptr<Block::Memory> Block::take(const std::shared_ptr<PagePool::State
   } else {
     memory = std::make_shared<Memory>(pool, pool->take(bytes));
   }
-  if (pool->poison) fill_with_poison(memory->data(), bytes);
+  if (pool->poison) fill_with_poison(pool->space, memory->data(), bytes);
   return memory;
 }
 
@@ -119,7 +147,7 @@ void* Block::writable() {
   if (memory_ && shared()) {
     const std::shared_ptr<Memory> old = memory_;
     memory_ = take(old->pool, old->bytes, old->tier());
-    std::memcpy(memory_->data(), old->data(), old->bytes);
+    old->pool->space.copy(memory_->data(), old->data(), old->bytes);
   }
   return memory_ ? memory_->data() : nullptr;
 }

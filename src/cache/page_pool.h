@@ -11,6 +11,7 @@
 #include <string>
 
 #include "cache/file_tier.h"
+#include "device/memory_space.h"
 
 namespace strata {
 
@@ -22,7 +23,10 @@ class Block;
 
 class PagePool {
  public:
-  explicit PagePool(uint64_t limit_bytes = std::numeric_limits<uint64_t>::max());
+  // Blocks in memory lie in `space`; those of an accelerator are never in the second tier.
+  explicit PagePool(uint64_t limit_bytes = std::numeric_limits<uint64_t>::max(), MemorySpace space = {});
+
+  const MemorySpace& space() const;
 
   uint64_t limit() const;
   uint64_t used() const;  // bytes of live blocks in memory
@@ -33,7 +37,7 @@ class PagePool {
 
   // Fills every block that is handed out with NaN patterns: what reads memory that nobody wrote shows.
   void poison(bool on);
-  void trim();  // gives kept memory and space in the file back to the system
+  void trim();  // gives kept memory of the host and space in the file back to the system
 
  private:
   friend class Block;

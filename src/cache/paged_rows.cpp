@@ -1,11 +1,9 @@
 #include "cache/paged_rows.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "gguf/quant.h"
 
 namespace strata {
 
@@ -20,7 +18,10 @@ PagedRows::PagedRows(PagePool& pool, DType dtype, std::vector<int64_t> row, int6
       dtype_(dtype),
       row_(std::move(row)),
       elements_(1),
-      pages_(static_cast<size_t>((resident + kPageRows - 1) / kPageRows)) {
+      pages_(static_cast<size_t>((resident + kPageRows - 1) / kPageRows)),
+      table_(pool.space()) {
+  if (tiered() && !pool.space().on_host())
+    throw Error(ErrorKind::Argument, "rows in the memory of a device have no second tier in a file");
   for (const int64_t extent : row_) elements_ *= extent;
   const auto block = static_cast<int64_t>(info(dtype).block_elements);
   if (row_.empty() || row_.back() % block != 0)
@@ -34,21 +35,16 @@ const void* PagedRows::row(int64_t index) const {
          static_cast<size_t>(index % kPageRows) * row_bytes_;
 }
 
-char* PagedRows::writable_row(int64_t index) {
+void PagedRows::write_page_of(int64_t index) {
   const auto page = static_cast<size_t>(index / kPageRows);
-  if (page == pages_.size()) {
-    pages_.append(*pool_, row_bytes_ * static_cast<size_t>(kPageRows));
-    table_.push_back(nullptr);
-  }
-  void* memory = pages_.writable(page);
-  table_[page] = memory;
-  return static_cast<char*>(memory) + static_cast<size_t>(index % kPageRows) * row_bytes_;
+  if (page == pages_.size()) pages_.append(*pool_, row_bytes_ * static_cast<size_t>(kPageRows));
+  table_.set(page, pages_.writable(page));
 }
 
 Tensor PagedRows::shape() const {
   static char nothing;  // a tensor without rows is not an absent one
   Tensor view;
-  view.data = table_.empty() ? &nothing : const_cast<void*>(table_.front());
+  view.data = table_.size() == 0 ? &nothing : const_cast<void*>(table_[0]);
   view.dtype = dtype_;
   view.rank = static_cast<int>(row_.size()) + 1;
   auto stride = static_cast<int64_t>(info(dtype_).block_bytes);
@@ -63,19 +59,13 @@ Tensor PagedRows::shape() const {
 }
 
 void PagedRows::prepare(int64_t rows) {
-  for (int64_t row = length_; row < length_ + rows; row = (row / kPageRows + 1) * kPageRows) writable_row(row);
+  for (int64_t row = length_; row < length_ + rows; row = (row / kPageRows + 1) * kPageRows) write_page_of(row);
+  table_.sync();
 }
 
-void PagedRows::append(const Tensor& rows) {
-  const gguf::EncodeRow encode = gguf::encoder(dtype_);
-  for (int64_t i = 0; i < rows.extent(0); ++i) {
-    char* target = writable_row(length_);
-    if (dtype_ == DType::F32)
-      std::memcpy(target, rows.row<const char>(i), row_bytes_);
-    else
-      encode(rows.row<const float>(i), target, elements_);
-    ++length_;
-  }
+void PagedRows::extend(int64_t rows) {
+  prepare(rows);
+  length_ += rows;
 }
 
 void PagedRows::truncate(int64_t length) {
@@ -91,15 +81,17 @@ uint64_t PagedRows::bytes_at(int64_t length) const {
   return static_cast<uint64_t>((length + kPageRows - 1) / kPageRows * kPageRows) * row_bytes_;
 }
 
-// visit(first row, bytes) for every page.
+// visit(first row, bytes) for every page, in host memory.
 template <class Visit>
 void PagedRows::each_page(Visit&& visit) const {
+  Fetched host(pool_->space());
   for (int64_t first = 0; first < length_; first += kPageRows) {
     if (const auto page = static_cast<size_t>(first / kPageRows); page % kStretch == 0) {
       pages_.release();
       pages_.use(page, std::min(page + kStretch, pages_.size()));
     }
-    visit(row(first), static_cast<size_t>(std::min(kPageRows, length_ - first)) * row_bytes_);
+    const size_t bytes = static_cast<size_t>(std::min(kPageRows, length_ - first)) * row_bytes_;
+    visit(host.of(row(first), bytes), bytes);
   }
   pages_.release();
 }
@@ -124,7 +116,8 @@ void PagedRows::load(ArchiveReader& reader, int64_t length) {
     const auto count = std::min(kPageRows, length - length_);
     const size_t bytes = static_cast<size_t>(count) * row_bytes_;
     const void* source = reader.bytes(bytes);
-    std::memcpy(writable_row(length_), source, bytes);
+    write_page_of(length_);
+    pool_->space().copy(const_cast<void*>(row(length_)), source, bytes);
     length_ += count;
     if (length_ / kPageRows % static_cast<int64_t>(kStretch) == 0) pages_.release();
   }

@@ -10,6 +10,7 @@
 #include "cache/archive.h"
 #include "cache/page_pool.h"
 #include "cache/page_set.h"
+#include "cache/page_table.h"
 
 namespace strata {
 
@@ -37,7 +38,7 @@ class PagedRows {
   void release() const { pages_.release(); }  // afterwards: back to the working set. Error{File}
 
   void prepare(int64_t rows);                           // takes the memory that `rows` more need. Error{Memory}
-  void append(const Tensor& rows);                      // f32 [n, row...], every row contiguous: encoded to the dtype
+  void extend(int64_t rows);                            // so many more, whose contents are to be written
   int64_t oldest() const { return 0; }                  // the shortest length that truncate() may give
   void truncate(int64_t length);                        // 0 .. length()
   uint64_t bytes() const { return bytes_at(length_); }  // of all pages, whoever shares them
@@ -47,7 +48,7 @@ class PagedRows {
   void load(ArchiveReader& reader, int64_t length);  // replaces everything
 
  private:
-  char* writable_row(int64_t index);
+  void write_page_of(int64_t index);  // the row's page is this cache's own
   template <class Visit>
   void each_page(Visit&& visit) const;
 
@@ -58,7 +59,7 @@ class PagedRows {
   size_t row_bytes_ = 0;
   int64_t length_ = 0;
   PageSet pages_;
-  std::vector<const void*> table_;
+  PageTable table_;
 };
 
 }  // namespace strata

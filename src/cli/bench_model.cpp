@@ -77,7 +77,14 @@ class ModelBenchCommand {
  private:
   BenchMachine machine() const {
     const DeviceInfo cpu = list_devices().front();
-    return {build_commit(), build_number(), version_text(), cpu.description, cpu.cores};
+    const std::string& device = settings_.get_text("device");
+    return {build_commit(),
+            build_number(),
+            version_text(),
+            cpu.description,
+            cpu.cores,
+            device,
+            device == "cpu" ? std::string() : open_accelerator(device)->info().description};
   }
 
   std::string usual_state() const { return cold_ ? "cold" : settings_.get_bool("bench.warmup") ? "warm" : "as found"; }
@@ -312,9 +319,6 @@ class ModelBenchCommand {
 
 int bench_models(CommandContext& context) {
   if (context.settings.get_bool("bench.list_devices")) return devices_command().run(context);
-  if (context.settings.get_text("device") != "cpu")
-    throw Error(ErrorKind::Usage, "whole models run on the CPU in this build; --op times operators on a device",
-                "--device");
   return ModelBenchCommand(context).run();
 }
 

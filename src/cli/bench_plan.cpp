@@ -207,7 +207,7 @@ BenchGroup group_for(const Settings& settings, const std::string& path, const st
       longest.depth = group.depths.back();
       (test.prompt > test.output ? longest.output : longest.prompt) = 0;  // both begin at the same depth
     }
-    check_test(longest, model, options.memory_floor);
+    check_test(longest, model, options.memory_floor, options.device == "cpu");
   }
   return group;
 }

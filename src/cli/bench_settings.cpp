@@ -241,7 +241,7 @@ std::vector<std::string_view> bench_shared_settings() {
     return false;
   };
   std::erase_if(names, replaced);
-  names.insert(names.end(), {"op", "device", "json", "draft_max"});
+  names.insert(names.end(), {"op", "json", "draft_max"});
   return names;
 }
 

@@ -21,13 +21,6 @@ constexpr std::array kEvidence{
                 .group = "Evidence",
                 .help = "arm; not set: all of the operator",
                 .persistent = false},
-    SettingSpec{
-        .name = "device",
-        .flags = "--device",
-        .type = SettingType::Text,
-        .default_text = "cpu",
-        .group = "Evidence",
-        .help = "where arms run: cpu, cuda:0, or emu: kernels on the CPU from their source, which proves no device"},
     SettingSpec{.name = "records",
                 .type = SettingType::Path,
                 .default_text = "records",

@@ -21,6 +21,13 @@ constexpr std::array kModel{
                 .type = SettingType::Path,
                 .group = "Model",
                 .help = "GGUF file (of a split set: any shard); not set: the default model that comes with Strata"},
+    SettingSpec{.name = "device",
+                .flags = "--device",
+                .type = SettingType::Text,
+                .default_text = "cpu",
+                .group = "Model",
+                .help = "where operators run and weights and caches lie: cpu, cuda:0 (strata devices lists them), or "
+                        "emu: device kernels on the CPU from their source, which is slow and proves no device"},
     SettingSpec{.name = "ctx_size",
                 .flags = "-c,--ctx-size",
                 .type = SettingType::Int,
@@ -304,7 +311,8 @@ const std::vector<std::string>& operator_names() {
                                               "qsa_select",
                                               "rope",
                                               "route",
-                                              "sparse_attention"};
+                                              "sparse_attention",
+                                              "store_rows"};
   return names;
 }
 
@@ -337,6 +345,7 @@ EngineOptions engine_options(const Settings& settings, Profiler* profiler) {
   EngineOptions options;
   options.profiler = profiler;
   options.model = model_path(settings);
+  options.device = settings.get_text("device");
   options.threads = static_cast<int>(settings.get_int("threads"));
   options.micro_batch = settings.get_int("ubatch_size");
   if (settings.get_text("rope_scaling") != "file") options.rope.scaling = settings.get_text("rope_scaling");

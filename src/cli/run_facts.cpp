@@ -24,7 +24,8 @@ NamedValues run_facts(const Queue& queue) {
           {"commit", build_commit()},
           {"binary_hash", hash_hex(hash64(binary.bytes().data(), binary.size()))},
           {"compiler", std::string("C++ ") + __VERSION__},
-          {"device", list_devices().front().description},
+          {"device", queue.accelerator() == nullptr ? list_devices().front().description
+                                                    : queue.accelerator()->info().description},
           {"instruction_sets", describe(queue.cpu)},
           {"began", utc_text()}};
 }

@@ -13,6 +13,7 @@
 #include "base/profile.h"
 #include "base/thread_pool.h"
 #include "device/accelerator.h"
+#include "device/memory_space.h"
 
 namespace strata {
 
@@ -52,6 +53,7 @@ class Queue {
   Accelerator* accelerator() const { return accelerator_.get(); }  // null: the CPU
   const std::shared_ptr<Accelerator>& shared_accelerator() const { return accelerator_; }
   DeviceStream& stream() { return *stream_; }  // of the accelerator
+  MemorySpace space() const { return accelerator_ ? MemorySpace(accelerator_, stream_) : MemorySpace(); }
   // Scratch memory of the device for one operator call: the next call may take the same. Contents are unspecified.
   void* scratch(uint64_t bytes);
   template <class Arguments>
@@ -73,7 +75,7 @@ class Queue {
   ThreadPool pool_;
   Log& log_;
   std::shared_ptr<Accelerator> accelerator_;
-  std::unique_ptr<DeviceStream> stream_;
+  std::shared_ptr<DeviceStream> stream_;
   std::vector<DeviceMemory> scratch_;  // grown by adding: what launches under way use stays
   std::vector<ArmChoice> arms_;
 };

@@ -42,6 +42,13 @@ void MemorySpace::wait() const {
   if (!on_host()) stream_->wait();
 }
 
+const void* Fetched::of(const void* data, size_t bytes) {
+  if (space_.on_host()) return data;
+  copy_.resize(bytes);
+  space_.fetch(copy_.data(), data, bytes);
+  return copy_.data();
+}
+
 SpaceMemory::SpaceMemory(const MemorySpace& space, size_t bytes) {
   if (space.on_host())
     host_ = Buffer(bytes);

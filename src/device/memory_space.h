@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/buffer.h"
 #include "device/accelerator.h"
@@ -29,6 +31,17 @@ class MemorySpace {
  private:
   std::shared_ptr<Accelerator> accelerator_;
   std::shared_ptr<DeviceStream> stream_;
+};
+
+// Parts of a space's memory as the host may read them, one at a time.
+class Fetched {
+ public:
+  explicit Fetched(MemorySpace space) : space_(std::move(space)) {}
+  const void* of(const void* data, size_t bytes);  // valid until the next call
+
+ private:
+  MemorySpace space_;
+  std::vector<char> copy_;
 };
 
 // Memory of a space, owned. Host memory is zero-filled, that of an accelerator unspecified. Error{Memory}.

@@ -99,6 +99,7 @@ class ChosenArm {
   void run(Queue& queue, const Args& args) const {
     const ProfileSpan span(queue.profiler, op_, name);
     run_(queue, args);
+    if (queue.profiler != nullptr) queue.space().wait();  // a device's work belongs to the span
   }
 
   std::string_view name;

@@ -61,8 +61,8 @@ void add_machine_and_settings(Fields& fields, const BenchMachine& machine, const
   text("build_commit", machine.build_commit.empty() ? "unknown" : machine.build_commit);
   number("build_number", machine.build_number);
   text("cpu_info", machine.cpu);
-  text("gpu_info", "");
-  text("backends", "CPU");
+  text("gpu_info", machine.accelerator);
+  text("backends", machine.device.starts_with("cuda") ? "CUDA" : "CPU");
   text("model_filename", row.model.file);
   text("model_type", row.model.type);
   number("model_size", row.model.bytes);
@@ -75,13 +75,13 @@ void add_machine_and_settings(Fields& fields, const BenchMachine& machine, const
   number("poll", 0);
   text("type_k", type_text(row.test.caches.keys));
   text("type_v", type_text(row.test.caches.values));
-  number("n_gpu_layers", 0);
+  number("n_gpu_layers", machine.accelerator.empty() ? 0 : 99);
   number("n_cpu_moe", 0);
   text("split_mode", "none");
   number("main_gpu", 0);
   flag("no_kv_offload", false);
   number("flash_attn", -1);
-  text("devices", "cpu");
+  text("devices", machine.device);
   text("tensor_split", "0.00");
   text("tensor_buft_overrides", "none");
   text("load_mode", "mmap");

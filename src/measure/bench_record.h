@@ -15,6 +15,8 @@ struct BenchMachine {
   std::string version;
   std::string cpu;
   int default_threads = 1;  // what -t is when it is not given
+  std::string device = "cpu";
+  std::string accelerator = {};  // what it is; empty: the CPU
 };
 
 struct BenchModel {

@@ -42,7 +42,7 @@ std::string test_name(const ModelTest& test) {
   return mode_of(test) + (test.depth > 0 ? " @ d" + std::to_string(test.depth) : std::string());
 }
 
-void check_test(const ModelTest& test, const Model& model, uint64_t memory_floor) {
+void check_test(const ModelTest& test, const Model& model, uint64_t memory_floor, bool on_host) {
   const ModelSpec& spec = model.spec();
   const std::string name = test_name(test);
   if (test.prompt + test.output < 1) throw Error(ErrorKind::Usage, "a test needs a prompt (-p) or output (-n)");
@@ -52,6 +52,7 @@ void check_test(const ModelTest& test, const Model& model, uint64_t memory_floor
   check_cache_types(spec, test.caches);
   if (test.drafts.kind == DraftKind::Mtp && spec.mtp_layers < 1)
     throw Error(ErrorKind::Model, "this model has no MTP block to draft with (--draft mtp)");
+  if (!on_host) return;
   const PlanRequest plan{test.positions(), 1, std::min(test.batch, test.micro_batch), test.caches};
   const std::string refusal = does_not_fit(spec, model.file(), plan, memory_floor);
   if (!refusal.empty()) throw Error(ErrorKind::Memory, name + ": " + refusal, model.file().path());

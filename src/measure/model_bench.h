@@ -28,7 +28,8 @@ struct ModelTest {
 std::string test_name(const ModelTest& test);  // "pp512", "tg128 @ d4096", "pp512+tg128"
 
 // Error{Usage, Memory, Model} when the test cannot run on that model at all.
-void check_test(const ModelTest& test, const Model& model, uint64_t memory_floor = 0);
+// on_host: whether it takes memory of this machine, which then has to be free.
+void check_test(const ModelTest& test, const Model& model, uint64_t memory_floor = 0, bool on_host = true);
 
 struct ModelTestResult {
   std::vector<double> seconds;  // of each repetition

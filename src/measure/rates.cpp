@@ -52,7 +52,9 @@ class RatesRunner {
     if (!prompt) return "too long for the model, which has " + std::to_string(spec.context) + " positions";
     if (slow_ > 0) return "not tried: a prompt of " + length_text(slow_) + " took longer than the limit";
     const EngineOptions& options = engine_.options();
-    const PlanRequest memory{*prompt + plan_.generate, 1, options.micro_batch, options.caches, options.tier_folder};
+    const PlanRequest memory{*prompt + plan_.generate, 1,
+                             options.micro_batch,      options.caches,
+                             options.tier_folder,      engine_.queue().shared_accelerator()};
     const std::string refusal = does_not_fit(spec, engine_.model().file(), memory, options.memory_floor);
     return refusal.empty() ? "" : "does not fit the memory: " + refusal;
   }

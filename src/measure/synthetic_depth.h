@@ -12,7 +12,7 @@ namespace strata {
 // the MTP block's with one cell less, as a run leaves it. The same seed gives the same rows. No operator runs.
 // `progress` is told the positions so far; false ends it there. Error{Argument} for a sequence that holds something or
 // whose capacity is smaller, Error{Memory} when the pool is full.
-void fill_synthetic(Sequence& sequence, const ModelSpec& spec, int64_t positions, uint64_t seed = 1,
+void fill_synthetic(Queue& queue, Sequence& sequence, const ModelSpec& spec, int64_t positions, uint64_t seed = 1,
                     const std::function<bool(int64_t done)>& progress = {});
 
 }  // namespace strata

@@ -1,9 +1,10 @@
 #include "model/forward.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "base/error.h"
+#include "model/append.h"
 #include "ops/attention/attention.h"
 #include "ops/embedding/embedding.h"
 #include "ops/hyper_connection/hyper_connection.h"
@@ -32,12 +33,80 @@ Tensor columns(const Tensor& x, int64_t first, int64_t count) {
 
 }  // namespace
 
+namespace {
+
+// Operators between its beginning and its end go to an accelerator together. Tensors can be looked at only where they
+// do not.
+class Pass {
+ public:
+  Pass(Queue& queue, bool together) : queue_(queue), open_(together && queue.accelerator() != nullptr) {
+    if (open_) queue_.stream().begin_pass();
+  }
+  ~Pass() {
+    try {
+      end();
+    } catch (const Error&) {  // one is on its way already
+    }
+  }
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
+
+  void end() {
+    if (std::exchange(open_, false)) queue_.stream().end_pass();
+  }
+
+ private:
+  Queue& queue_;
+  bool open_;
+};
+
+bool same_scores(const IndexerSpec& a, const IndexerSpec& b) { return a.ratio == b.ratio && a.budget == b.budget; }
+
+}  // namespace
+
 Forward::Forward(const Model& model, Queue& queue, ForwardOptions options)
     : spec_(model.spec()),
       weights_(model.weights()),
       queue_(queue),
       options_(std::move(options)),
-      rope_(model.spec().rope) {}
+      rope_(model.spec().rope),
+      arena_(queue.space()) {
+  for (const LayerSpec& layer : spec_.layers)
+    if (layer.indexer.ratio > 0 && indexer_of(layer) == indexers_.size()) indexers_.push_back(layer.indexer);
+}
+
+size_t Forward::indexer_of(const LayerSpec& layer) const {
+  size_t index = 0;
+  while (index < indexers_.size() && !same_scores(indexers_[index], layer.indexer)) ++index;
+  return index;
+}
+
+void Forward::observe(const char* name, int index, const Tensor& value) const {
+  if (!options_.observe) return;
+  Tensor seen = value;
+  Fetched host(queue_.space());
+  seen.data = const_cast<void*>(host.of(value.data, bytes_of(value.dtype, value.elements())));
+  options_.observe(name, index, seen);
+}
+
+Tensor Forward::result(const Tensor& host) {
+  if (arena_.space().on_host()) return host;
+  const Tensor here = arena_.f32({host.extent(0), host.extent(1)});
+  results_.push_back({here, host});
+  return here;
+}
+
+void Forward::deliver() {
+  for (const auto& [from, to] : results_) {
+    const size_t bytes = bytes_of(from.dtype, from.extent(1));
+    if (to.contiguous() || to.extent(0) == 1)
+      arena_.space().copy(to.data, from.data, bytes * static_cast<size_t>(to.extent(0)));
+    else
+      for (int64_t i = 0; i < to.extent(0); ++i) arena_.space().copy(to.row<char>(i), from.row<const char>(i), bytes);
+  }
+  if (!results_.empty()) arena_.space().wait();
+  results_.clear();
+}
 
 void Forward::apply(const Linear& map, const Tensor& x, const Tensor& y, float scale) {
   for (const Linear::Part& part : map.parts) {
@@ -52,19 +121,50 @@ void Forward::apply_norm(const Tensor& x, const Tensor& weight, const Tensor& y)
   norm(queue_, {x.rank == 3 ? x : grouped(x, groups), weight, spec_.eps, y.rank == 3 ? y : grouped(y, groups)});
 }
 
+Forward::Inputs Forward::inputs_at(char* memory, int64_t rows, size_t& bytes) const {
+  bytes = 0;
+  auto next = [&](DType type, std::initializer_list<int64_t> extents) {
+    Tensor view = make_tensor(memory == nullptr ? nullptr : memory + bytes, type, extents);
+    bytes += (bytes_of(type, view.elements()) + 63) / 64 * 64;
+    return view;
+  };
+  const int64_t pairs = rope_.rotary_dims() / 2;
+  Inputs in;
+  in.ids = next(DType::I32, {rows});
+  in.n_kv = next(DType::I32, {rows});
+  in.cos = next(DType::F32, {rows, pairs});
+  in.sin = next(DType::F32, {rows, pairs});
+  in.scored = next(DType::I32, {static_cast<int64_t>(indexers_.size()), rows});
+  return in;
+}
+
 void Forward::take_memory(Batch& batch) {
-  batch.ids = arena_.i32({batch.rows});
-  batch.n_kv = arena_.i32({batch.rows});
-  batch.cos = arena_.f32({batch.rows, rope_.rotary_dims() / 2});
-  batch.sin = arena_.f32({batch.rows, rope_.rotary_dims() / 2});
+  size_t bytes = 0;
+  inputs_at(nullptr, batch.rows, bytes);
+  auto* memory = arena_.i32({static_cast<int64_t>(bytes / sizeof(int32_t))}).as<char>();
+  batch.in = batch.given = inputs_at(memory, batch.rows, bytes);
+  if (arena_.space().on_host()) return;
+  staging_.resize(bytes);
+  batch.given = inputs_at(staging_.data(), batch.rows, bytes);
+}
+
+// To where operators read it.
+void Forward::send(const Batch& batch) {
+  if (!arena_.space().on_host()) arena_.space().copy(batch.in.ids.data, staging_.data(), staging_.size());
 }
 
 void Forward::set_positions(Batch& batch, const Part& part, std::span<const int32_t> tokens, int64_t first_position) {
-  std::copy(tokens.begin(), tokens.end(), batch.ids.as<int32_t>() + part.row);
+  const Inputs& given = batch.given;
+  std::copy(tokens.begin(), tokens.end(), given.ids.as<int32_t>() + part.row);
   for (int64_t t = 0; t < part.rows; ++t) {
-    const int64_t row = part.row + t;
-    batch.n_kv.as<int32_t>()[row] = static_cast<int32_t>(part.first + t + 1);
-    rope_.angles(first_position + t, batch.cos.row<float>(row), batch.sin.row<float>(row));
+    const int64_t row = part.row + t, cells = part.first + t + 1;
+    given.n_kv.as<int32_t>()[row] = static_cast<int32_t>(cells);
+    rope_.angles(first_position + t, given.cos.row<float>(row), given.sin.row<float>(row));
+    for (size_t i = 0; i < indexers_.size(); ++i) {
+      // Rows that see no more than the budget take every block: their scores are not needed.
+      const bool scores = cells / indexers_[i].ratio > indexers_[i].budget / indexers_[i].ratio;
+      given.scored.row<int32_t>(static_cast<int64_t>(i))[row] = scores ? static_cast<int32_t>(cells) : 0;
+    }
   }
   batch.parts.push_back(part);
 }
@@ -115,10 +215,13 @@ void Forward::run(std::span<const int32_t> tokens, Sequence& sequence, const Ten
 
 void Forward::run(std::span<const Segment> segments) {
   const ArenaScope scope(arena_);
+  results_.clear();
   const Batch batch = make_batch(segments);
   if (batch.rows == 0) return;
+  send(batch);
+  Pass pass(queue_, !options_.observe && queue_.profiler == nullptr);
   const Tensor x = arena_.f32({batch.rows, spec_.streams, spec_.hidden});  // the residual
-  embedding(queue_, {batch.ids, weights_.table, x});
+  embedding(queue_, {batch.in.ids, weights_.table, x});
   observe("embedding", -1, x);
   for (int i = 0; i < spec_.trunk_layers(); ++i) {
     layer(static_cast<size_t>(i), batch, x);
@@ -126,10 +229,13 @@ void Forward::run(std::span<const Segment> segments) {
   }
   for (const Part& part : batch.parts) {
     HistoryRows& context = part.sequence->ngram_context;
-    if (!context.empty()) context.append(make_tensor(part.of(batch.ids).data, DType::I32, {part.rows, 1}));
+    if (!context.empty())
+      append_rows(queue_, context, make_tensor(part.of(batch.in.ids).data, DType::I32, {part.rows, 1}));
     part.sequence->advance(part.rows);
   }
   finish(batch, segments, x);
+  pass.end();
+  deliver();
 }
 
 void Forward::settle(Sequence& sequence) {
@@ -154,10 +260,11 @@ void Forward::finish(const Batch& batch, std::span<const Segment> segments, cons
     const auto rows = static_cast<int64_t>(segment.tokens.size());
     if (!segment.tap.empty() && rows > 0) {
       const Tensor own = wide.slice(row, rows);
+      const Tensor tap = result(segment.tap);
       if (spec_.hyper())
-        std::memcpy(segment.tap.data, own.data, bytes_of(DType::F32, own.elements()));
+        copy_rows(queue_, own, tap);
       else
-        apply_norm(own, weights_.output_norm, segment.tap);
+        apply_norm(own, weights_.output_norm, tap);
     }
     row += rows;
     if (!segment.logits.empty()) wanted += segment.logits.extent(0);
@@ -169,7 +276,7 @@ void Forward::finish(const Batch& batch, std::span<const Segment> segments, cons
     row += static_cast<int64_t>(segment.tokens.size());
     if (segment.logits.empty()) continue;
     const int64_t count = segment.logits.extent(0);
-    std::memcpy(last.row<float>(wanted), wide.row<float>(row - count), bytes_of(DType::F32, count * width));
+    copy_rows(queue_, wide.slice(row - count, count), last.slice(wanted, count));
     wanted += count;
   }
   if (spec_.hyper())
@@ -177,15 +284,14 @@ void Forward::finish(const Batch& batch, std::span<const Segment> segments, cons
   else
     apply_norm(last, weights_.output_norm, final_hidden);
   observe("final_hidden", -1, final_hidden);
-  if (segments.size() == 1) return apply(weights_.head, final_hidden, segments[0].logits);
+  if (segments.size() == 1) return apply(weights_.head, final_hidden, result(segments[0].logits));
   const Tensor logits = arena_.f32({wanted, spec_.vocabulary});
   apply(weights_.head, final_hidden, logits);
   wanted = 0;
   for (const Segment& segment : segments) {
     if (segment.logits.empty()) continue;
     const int64_t count = segment.logits.extent(0);
-    for (int64_t i = 0; i < count; ++i)
-      std::memcpy(segment.logits.row<float>(i), logits.row<float>(wanted + i), bytes_of(DType::F32, spec_.vocabulary));
+    results_.push_back({logits.slice(wanted, count), segment.logits});
     wanted += count;
   }
 }
@@ -204,18 +310,29 @@ void Forward::draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t 
   batch.rows = rows;
   take_memory(batch);
   set_positions(batch, {&sequence, 0, rows, sequence.mtp_length(), rows}, tokens, first + 1);
+  send(batch);
+  results_.clear();
+  Tensor taps = tap;
+  if (!arena_.space().on_host()) {
+    taps = arena_.f32({rows, spec_.residual_width()});
+    arena_.space().copy(taps.data, tap.data, bytes_of(DType::F32, tap.elements()));
+  }
+  Pass pass(queue_, !options_.observe && queue_.profiler == nullptr);
   const Tensor embedded = arena_.f32({rows, 1, hidden}), normed = arena_.f32({rows, hidden});
-  embedding(queue_, {batch.ids, w.table, embedded});
+  embedding(queue_, {batch.in.ids, w.table, embedded});
   apply_norm(make_f32(embedded.f32(), {rows, hidden}), w.embedding_norm, normed);
   const Tensor hidden_normed = arena_.f32({rows, spec_.residual_width()});
   const bool joint = spec_.hyper() && options_.mtp_hidden_norm == MtpHiddenNorm::Joint;
-  apply_norm(tap, joint ? make_f32(w.hidden_norm.f32(), {spec_.residual_width()}) : w.hidden_norm, hidden_normed);
+  apply_norm(taps, joint ? make_f32(w.hidden_norm.f32(), {spec_.residual_width()}) : w.hidden_norm, hidden_normed);
   // One merge per stream: [normed embedding ; normed stream].
   const Tensor pairs = arena_.f32({rows * streams, 2 * hidden});
-  const auto row_bytes = static_cast<size_t>(hidden) * sizeof(float);
-  for (int64_t item = 0; item < rows * streams; ++item) {
-    std::memcpy(pairs.row<float>(item), normed.row<float>(item / streams), row_bytes);
-    std::memcpy(pairs.row<float>(item) + hidden, hidden_normed.f32() + item * hidden, row_bytes);
+  copy_rows(queue_, make_f32(hidden_normed.f32(), {rows * streams, hidden}), columns(pairs, hidden, hidden));
+  for (int64_t stream = 0; stream < streams; ++stream) {
+    Tensor own = columns(pairs, 0, hidden);  // of this stream in every row
+    own.data = pairs.row<float>(stream);
+    own.extents[0] = rows;
+    own.strides[0] *= streams;
+    copy_rows(queue_, normed, own);
   }
   const Tensor x = arena_.f32({rows, streams, hidden});
   apply(w.merge, pairs, make_f32(x.f32(), {rows * streams, hidden}));
@@ -229,8 +346,10 @@ void Forward::draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t 
   else
     apply_norm(wide, w.head_norm, final_hidden);
   const Tensor& next = spec_.hyper() ? wide : final_hidden;
-  if (!next_tap.empty()) std::memcpy(next_tap.data, next.data, bytes_of(DType::F32, next.elements()));
-  if (!logits.empty()) apply(w.head, final_hidden.slice(rows - logits.extent(0), logits.extent(0)), logits);
+  if (!next_tap.empty()) copy_rows(queue_, next, result(next_tap));
+  if (!logits.empty()) apply(w.head, final_hidden.slice(rows - logits.extent(0), logits.extent(0)), result(logits));
+  pass.end();
+  deliver();
 }
 
 void Forward::layer(size_t index, const Batch& batch, const Tensor& x) {

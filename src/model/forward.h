@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/arena.h"
+#include "device/arena.h"
 #include "device/device.h"
 #include "model/model.h"
 #include "model/sequence.h"
@@ -72,17 +72,24 @@ class Forward {
 
     Tensor of(const Tensor& batch) const { return batch.slice(row, rows); }
   };
+  struct Inputs {
+    Tensor ids;       // i32 [rows]
+    Tensor cos, sin;  // f32 [rows, R/2]
+    Tensor n_kv;      // i32 [rows]: cells visible to each row
+    Tensor scored;    // i32 [indexers, rows]: cells whose blocks are scored, 0 where all of them are selected
+  };
   // Rows of one call and their positions, shared by its layers.
   struct Batch {
     int64_t rows = 0;
     std::vector<Part> parts;
-    Tensor ids;       // i32 [rows]
-    Tensor cos, sin;  // f32 [rows, R/2]
-    Tensor n_kv;      // i32 [rows]: cells visible to each row
+    // What the host knows about the rows: where it writes it, and where operators read it.
+    Inputs given, in;
   };
   Batch make_batch(std::span<const Segment> segments);
-  void take_memory(Batch& batch);  // for what every row has
+  Inputs inputs_at(char* memory, int64_t rows, size_t& bytes) const;  // memory may be null
+  void take_memory(Batch& batch);                                     // for what every row has
   void set_positions(Batch& batch, const Part& part, std::span<const int32_t> tokens, int64_t first_position);
+  void send(const Batch& batch);
   void finish(const Batch& batch, std::span<const Segment> segments, const Tensor& x);
   void layer(size_t index, const Batch& batch, const Tensor& x);
   void ngram(const LayerSpec& layer, const NgramWeights& w, const Batch& batch, const Tensor& x, int index);
@@ -102,9 +109,11 @@ class Forward {
 
   void apply(const Linear& map, const Tensor& x, const Tensor& y, float scale = 1);
   void apply_norm(const Tensor& x, const Tensor& weight, const Tensor& y);
-  void observe(const char* name, int index, const Tensor& value) const {
-    if (options_.observe) options_.observe(name, index, value);
-  }
+  void observe(const char* name, int index, const Tensor& value) const;
+  size_t indexer_of(const LayerSpec& layer) const;
+  // The caller's tensors lie in host memory. Where operators write one of them, and after the pass: bring them there.
+  Tensor result(const Tensor& host);
+  void deliver();
 
   const ModelSpec& spec_;
   const Weights& weights_;
@@ -112,6 +121,12 @@ class Forward {
   ForwardOptions options_;
   RopeFrequencies rope_;
   Arena arena_;
+  std::vector<IndexerSpec> indexers_;  // that differ in what is scored
+  std::vector<char> staging_;          // inputs on their way to an accelerator
+  struct Result {
+    Tensor from, to;
+  };
+  std::vector<Result> results_;  // of the pass under way
 };
 
 }  // namespace strata

@@ -1,8 +1,8 @@
 // The mixers and MLPs of a layer.
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
+#include "model/append.h"
 #include "model/forward.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/rotation.h"
@@ -77,8 +77,8 @@ void Forward::attend(size_t index, const AttentionWeights& w, const Batch& batch
     apply_norm(raw_q, w.q_norm, q);
     apply_norm(k, w.k_norm, k);
   }
-  rope(queue_, {q, batch.cos, batch.sin, rope_.pairs});
-  rope(queue_, {k, batch.cos, batch.sin, rope_.pairs});
+  rope(queue_, {q, batch.in.cos, batch.in.sin, rope_.pairs});
+  rope(queue_, {k, batch.in.cos, batch.in.sin, rope_.pairs});
   const bool selects = layer.indexer.ratio > 0;
   Tensor index_q, raw_keys;
   if (selects) {
@@ -87,7 +87,7 @@ void Forward::attend(size_t index, const AttentionWeights& w, const Batch& batch
     apply(w.index_q, u, flat(index_q));
     apply(w.index_k, u, raw_keys);
     apply_norm(index_q, w.index_q_norm, index_q);
-    rope(queue_, {index_q, batch.cos, batch.sin, rope_.pairs});
+    rope(queue_, {index_q, batch.in.cos, batch.in.sin, rope_.pairs});
   }
   const Tensor attended = arena_.f32({rows, spec.heads, dim});
   for (const Part& part : batch.parts) {
@@ -98,8 +98,8 @@ void Forward::attend(size_t index, const AttentionWeights& w, const Batch& batch
       rotate_heads(queue_, part.of(k));
     }
     if (rotates_v) rotate_heads(queue_, part.of(v));
-    caches.k.append(part.of(k));
-    caches.v.append(part.of(v));
+    append_rows(queue_, caches.k, part.of(k));
+    append_rows(queue_, caches.v, part.of(v));
     if (selects) {
       index_keys(layer, w, part, caches, part.of(raw_keys));
       attend_selected(layer, batch, part, caches, part.of(index_q), part.of(q), part.of(attended));
@@ -109,7 +109,7 @@ void Forward::attend(size_t index, const AttentionWeights& w, const Batch& batch
       attention(queue_, {part.of(q),
                          caches.k.shape(),
                          caches.v.shape(),
-                         part.of(batch.n_kv),
+                         part.of(batch.in.n_kv),
                          spec.scale,
                          part.of(attended),
                          {},
@@ -133,33 +133,33 @@ void Forward::index_keys(const LayerSpec& layer, const AttentionWeights& w, cons
   const int64_t ratio = layer.indexer.ratio, d = layer.indexer.dim;
   const ArenaScope scope(arena_);
   const Tensor tail = arena_.f32({ratio, d}), before = caches.index_tail.last();
-  for (int64_t i = 0; i < ratio - 1; ++i)
-    if (const int64_t position = part.first - (ratio - 1) + i; position >= 0)
-      std::memcpy(tail.row<float>(position % ratio), before.row<float>(i), bytes_of(DType::F32, d));
+  // Slot p mod ratio takes position p: two stretches at most.
+  for (int64_t i = std::max<int64_t>(0, ratio - 1 - part.first); i < ratio - 1;) {
+    const int64_t slot = (part.first - (ratio - 1) + i) % ratio, count = std::min(ratio - 1 - i, ratio - slot);
+    copy_rows(queue_, before.slice(i, count), tail.slice(slot, count));
+    i += count;
+  }
   const int64_t block = part.first / ratio, blocks = (part.first + part.rows) / ratio - block;
   const Tensor pooled = arena_.f32({std::max<int64_t>(blocks, 1), d});
   qsa_pool(queue_, {raw, part.first, tail, w.index_k_norm, spec_.eps, &rope_, pooled, block});
-  caches.index_keys.append(pooled.slice(0, blocks));
-  caches.index_tail.append(raw);
+  append_rows(queue_, caches.index_keys, pooled.slice(0, blocks));
+  append_rows(queue_, caches.index_tail, raw);
 }
 
 void Forward::attend_selected(const LayerSpec& layer, const Batch& batch, const Part& part, LayerCaches& caches,
                               const Tensor& index_q, const Tensor& q, const Tensor& out) {
-  constexpr int64_t kSlice = 32;  // rows scored at a time: bounds the scores to 32 per block
+  // Rows scored at a time: bounds the memory of scores. An accelerator needs many to be busy.
+  const int64_t slice = queue_.accelerator() == nullptr ? 32 : 256;
   const IndexerSpec& indexer = layer.indexer;
   const int64_t rows = part.rows, cells = part.first + rows, blocks = cells / indexer.ratio;
   const int64_t width = std::min<int64_t>(cells, int64_t{indexer.budget} + indexer.ratio - 1);
-  const Tensor visible = part.of(batch.n_kv);
-  for (int64_t first = 0; first < rows; first += kSlice) {
+  const Tensor visible = part.of(batch.in.n_kv);
+  const Tensor all_scored = part.of(batch.in.scored[static_cast<int64_t>(indexer_of(layer))]);
+  for (int64_t first = 0; first < rows; first += slice) {
     const ArenaScope scope(arena_);
-    const int64_t count = std::min(kSlice, rows - first);
-    const Tensor n_kv = visible.slice(first, count), scored = arena_.i32({count});
+    const int64_t count = std::min(slice, rows - first);
+    const Tensor n_kv = visible.slice(first, count), scored = all_scored.slice(first, count);
     const Tensor scores = arena_.f32({count, blocks}), ids = arena_.i32({count, width}), counts = arena_.i32({count});
-    for (int64_t t = 0; t < count; ++t) {
-      // Rows that see no more than the budget take every block: their scores are not needed.
-      const int32_t cells_seen = n_kv.as<int32_t>()[t];
-      scored.as<int32_t>()[t] = cells_seen / indexer.ratio > indexer.budget / indexer.ratio ? cells_seen : 0;
-    }
     qsa_score(queue_, {index_q.slice(first, count),
                        caches.index_keys.shape(),
                        {},
@@ -209,7 +209,7 @@ void Forward::delta_net(size_t index, const DeltaWeights& w, const Batch& batch,
     LayerCaches& caches = part->sequence->layers[index];
     const DeltaState::Rows own = DeltaState::Rows{conv, g, beta}.slice(lead + part->row, part->rows);
     causal_conv(queue_, {part->of(mixed), caches.conv.last(), w.conv, 1, own.conv});
-    caches.conv.append(part->of(mixed));
+    append_rows(queue_, caches.conv, part->of(mixed));
     gated_delta_gates(queue_, {part->of(a), part->of(b), w.dt_bias, w.a, own.g, own.beta});
     const int64_t pending = caches.delta.pending(), start = lead + part->row - pending, count = pending + part->rows;
     if (caches.delta.is_anchored())
@@ -229,13 +229,13 @@ void Forward::delta_serial(DeltaState& state, const DeltaState::Rows& wide, int6
   const int64_t rows = wide.g.extent(0), pending = state.pending(), stored = pending + certain;
   if (pending > 0) {
     const DeltaState::Rows before = state.pending_rows();
-    std::memcpy(wide.conv.data, before.conv.data, bytes_of(DType::F32, before.conv.elements()));
-    std::memcpy(wide.g.data, before.g.data, bytes_of(DType::F32, before.g.elements()));
-    std::memcpy(wide.beta.data, before.beta.data, bytes_of(DType::F32, before.beta.elements()));
+    copy_rows(queue_, before.conv, wide.conv.slice(0, pending));
+    copy_rows(queue_, before.g, wide.g.slice(0, pending));
+    copy_rows(queue_, before.beta, wide.beta.slice(0, pending));
   }
   gated_delta(queue_, {queries_of(spec, wide.conv), keys_of(spec, wide.conv), values_of(spec, wide.conv), wide.g,
                        wide.beta, spec.mapping, state.matrix(stored), read, stored});
-  state.advance(rows - pending, wide.slice(stored, rows - stored));
+  advance_pending(queue_, state, rows - pending, wide.slice(stored, rows - stored));
 }
 
 void Forward::delta_anchored(DeltaState& state, const DeltaState::Rows& rows, int64_t first, const Tensor& read) {
@@ -286,7 +286,7 @@ void Forward::ngram(const LayerSpec& layer, const NgramWeights& w, const Batch& 
   for (const Part& part : batch.parts) {
     const Tensor context = part.sequence->ngram_context.last();
     ngram_embedding(queue_,
-                    {&spec.params, part.of(batch.ids), make_tensor(context.data, DType::I32, {context.extent(0)}),
+                    {&spec.params, part.of(batch.in.ids), make_tensor(context.data, DType::I32, {context.extent(0)}),
                      weights_.ngram_table, part.of(rows_read)});
   }
   const Tensor key = arena_.f32({rows, width}), value = arena_.f32({rows, spec_.hidden});
@@ -303,7 +303,7 @@ void Forward::ngram(const LayerSpec& layer, const NgramWeights& w, const Batch& 
   for (const Part& part : batch.parts) {
     HistoryRows& history = part.sequence->layers[static_cast<size_t>(index)].ngram;
     causal_conv(queue_, {part.of(normed), history.last(), w.conv, spec.order(), part.of(conv)});
-    history.append(part.of(normed));
+    append_rows(queue_, history, part.of(normed));
   }
   residual_add(queue_, conv, gated);  // V + C
   observe("ple_out", index, conv);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 
 #include "base/error.h"
 #include "runtime/plan.h"
@@ -11,19 +12,28 @@
 namespace strata {
 namespace {
 
+int thread_count(int wanted) { return wanted > 0 ? wanted : list_devices().front().cores; }
+
 Model load_model(const EngineOptions& options) {
   const ProfileSpan span(options.profiler, "model", "host");
   return Model::load(options.model, options.rope);
 }
 
-PagePool make_pool(const EngineOptions& options) {
-  PagePool pool = options.sequence_bytes > 0 ? PagePool(options.sequence_bytes) : PagePool();
+Queue make_queue(const EngineOptions& options, Log& log) {
+  if (options.device == "cpu") return {thread_count(options.threads), log};
+  if (options.caches.resident > 0)
+    throw Error(ErrorKind::Usage, "keys and values in a file are for the CPU: leave out --kv-resident, or --device",
+                "--kv-resident");
+  return {open_accelerator(options.device), log};
+}
+
+PagePool make_pool(const EngineOptions& options, const Queue& queue) {
+  PagePool pool = options.sequence_bytes > 0 ? PagePool(options.sequence_bytes, queue.space())
+                                             : PagePool(std::numeric_limits<uint64_t>::max(), queue.space());
   if (options.caches.resident > 0) check_tier_folder(options.tier_folder);
   pool.set_folder(options.tier_folder);
   return pool;
 }
-
-int thread_count(int wanted) { return wanted > 0 ? wanted : list_devices().front().cores; }
 
 }  // namespace
 
@@ -31,9 +41,9 @@ Engine::Engine(const EngineOptions& options, Log& log)
     : options_(options),
       loading_(std::in_place, options.profiler, Stage::Load),
       model_(load_model(options)),
-      queue_(thread_count(options.threads), log),
+      queue_(make_queue(options, log)),
       forward_(model_, queue_, options.forward),
-      pool_(make_pool(options)) {
+      pool_(make_pool(options, queue_)) {
   if (options.prompt_cache_bytes > 0) cache_.emplace(pool_, options.prompt_cache_bytes);
   if (options.micro_batch < 1 || options.micro_batch > 65536)
     throw Error(ErrorKind::Usage, "a micro-batch has 1 to 65536 tokens, not " + std::to_string(options.micro_batch));
@@ -43,6 +53,7 @@ Engine::Engine(const EngineOptions& options, Log& log)
   queue_.profiler = options.profiler;
   for (const auto& [op, arm] : options.arms) queue_.request_arm(op, arm);
   load_tokenizer();
+  model_.place(queue_.space());
   loading_.reset();
   if (const std::string scaling = describe_rope(model_.spec()); !scaling.empty()) log.info("RoPE: " + scaling);
 }
@@ -186,7 +197,8 @@ bool Engine::below_memory_floor() const {
 
 // A context that was asked for has to fit before the run begins.
 void Engine::check_memory(int64_t context) const {
-  const PlanRequest wanted{context, 1, options_.micro_batch, options_.caches, options_.tier_folder};
+  const PlanRequest wanted{
+      context, 1, options_.micro_batch, options_.caches, options_.tier_folder, queue_.shared_accelerator()};
   const std::string refusal = does_not_fit(model_.spec(), model_.file(), wanted, options_.memory_floor);
   if (!refusal.empty()) throw Error(ErrorKind::Memory, refusal, options_.model);
 }

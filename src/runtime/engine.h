@@ -26,9 +26,10 @@
 namespace strata {
 
 struct EngineOptions {
-  std::string model;          // path of a GGUF file
-  int threads = 0;            // 0: one per core
-  int64_t micro_batch = 512;  // prompt tokens computed at a time; results do not depend on it
+  std::string model;           // path of a GGUF file
+  std::string device = "cpu";  // where operators run, and weights and caches lie: as open_accelerator()
+  int threads = 0;             // 0: one per core
+  int64_t micro_batch = 512;   // prompt tokens computed at a time; results do not depend on it
   RopeOverride rope;
   ForwardOptions forward;
   CacheOptions caches;
@@ -51,7 +52,7 @@ struct HeldSequence {
 
 class Engine {
  public:
-  Engine(const EngineOptions& options, Log& log);  // Error{File, Format, Model, Usage}
+  Engine(const EngineOptions& options, Log& log);  // Error{File, Format, Model, Usage, Device, Memory}
 
   const Model& model() const { return model_; }
   Forward& forward() { return forward_; }

@@ -72,7 +72,7 @@ MemoryPlan plan_memory(const ModelSpec& spec, const gguf::File& file, const Plan
   const auto slots = static_cast<uint64_t>(request.slots);
   plan.states = {one.kv * slots, one.index * slots, one.delta * slots, one.convolution * slots, one.ngram * slots};
   plan.scratch = scratch_bytes(spec, std::min(request.micro_batch, request.context), request.context);
-  plan.available = free_memory_bytes();
+  plan.available = request.accelerator ? request.accelerator->free_bytes() : free_memory_bytes();
   plan.kv_memory = plan.states.kv;
   if (request.caches.resident > 0) {
     plan.kv_file = plan.states.kv;

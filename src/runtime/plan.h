@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "device/accelerator.h"
 #include "gguf/gguf.h"
 #include "model/sequence.h"
 
@@ -16,13 +18,14 @@ struct PlanRequest {
   int64_t micro_batch = 512;
   CacheOptions caches;
   std::string tier_folder = kDefaultTierFolder;
+  std::shared_ptr<Accelerator> accelerator{};  // whose memory it takes; null: this machine's
 };
 
 struct MemoryPlan {
   uint64_t weights = 0;    // mapped from the file: read when used, given back under pressure
   StateBytes states;       // of all sequences at full context
   uint64_t scratch = 0;    // of one pass, an estimate from the shapes
-  uint64_t available = 0;  // on this machine now
+  uint64_t available = 0;  // where it is taken, now
   // Of states.kv: in a file with all of it, and in memory its working sets, the rows of a pass, and one layer as a
   // whole while its attention runs. Without a file all of it is in memory.
   uint64_t kv_file = 0, kv_memory = 0;

@@ -6,8 +6,13 @@ namespace strata {
 
 void causal_conv_portable(Queue& queue, const CausalConvArgs& args);  // cpu.cpp
 
+void causal_conv_device(Queue& queue, const CausalConvArgs& args);  // device.cpp
+extern const KernelImage kernel_image_causal_conv;
+
 namespace {
-constexpr Arm<CausalConvArgs> kArms[] = {{"portable", always_runs<CausalConvArgs>, causal_conv_portable}};
+constexpr Arm<CausalConvArgs> kArms[] = {{"thread", always_runs<CausalConvArgs>, causal_conv_device, true, false,
+                                          CpuIsa::Portable, &kernel_image_causal_conv},
+                                         {"portable", always_runs<CausalConvArgs>, causal_conv_portable}};
 }
 
 void causal_conv(Queue& queue, const CausalConvArgs& args) {

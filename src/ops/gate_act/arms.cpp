@@ -7,9 +7,17 @@ namespace strata {
 void gate_act_portable(Queue& queue, const GateActArgs& args);          // cpu.cpp
 void residual_add_portable(Queue& queue, const ResidualAddArgs& args);  // cpu.cpp
 
+void gate_act_device(Queue& queue, const GateActArgs& args);          // device.cpp
+void residual_add_device(Queue& queue, const ResidualAddArgs& args);  // device.cpp
+extern const KernelImage kernel_image_gate_act;
+
 namespace {
-constexpr Arm<GateActArgs> kArms[] = {{"portable", always_runs<GateActArgs>, gate_act_portable}};
-constexpr Arm<ResidualAddArgs> kAddArms[] = {{"portable", always_runs<ResidualAddArgs>, residual_add_portable}};
+constexpr Arm<GateActArgs> kArms[] = {
+    {"thread", always_runs<GateActArgs>, gate_act_device, true, false, CpuIsa::Portable, &kernel_image_gate_act},
+    {"portable", always_runs<GateActArgs>, gate_act_portable}};
+constexpr Arm<ResidualAddArgs> kAddArms[] = {{"thread", always_runs<ResidualAddArgs>, residual_add_device, true, false,
+                                              CpuIsa::Portable, &kernel_image_gate_act},
+                                             {"portable", always_runs<ResidualAddArgs>, residual_add_portable}};
 }  // namespace
 
 void gate_act(Queue& queue, const GateActArgs& args) {

@@ -3,6 +3,12 @@
 #include "ops/gated_delta/parity.h"
 
 namespace strata {
+
+std::string gated_delta_device_refusal(const GatedDeltaArgs& args);            // device.cpp
+void gated_delta_device(Queue& queue, const GatedDeltaArgs& args);             // device.cpp
+void gated_delta_gates_device(Queue& queue, const GatedDeltaGatesArgs& args);  // device.cpp
+extern const KernelImage kernel_image_gated_delta_serial;
+
 namespace {
 
 // The wy arms start their chunks at the call's first row: a row's bits depend on how many came before it in the call.
@@ -13,6 +19,8 @@ std::string stores_at_the_end(const GatedDeltaArgs& args) {
 }
 
 constexpr Arm<GatedDeltaArgs> kArms[] = {
+    {"columns", gated_delta_device_refusal, gated_delta_device, true, false, CpuIsa::Portable,
+     &kernel_image_gated_delta_serial},
     {"avx512", always_runs<GatedDeltaArgs>, gated_delta_avx512, true, false, CpuIsa::Avx512},
     {"avx2", always_runs<GatedDeltaArgs>, gated_delta_avx2, true, false, CpuIsa::Avx2},
     {"portable", always_runs<GatedDeltaArgs>, gated_delta_portable},
@@ -24,6 +32,8 @@ constexpr Arm<GatedDeltaAnchoredArgs> kAnchoredArms[] = {
     {"avx2", always_runs<GatedDeltaAnchoredArgs>, gated_delta_anchored_avx2, true, false, CpuIsa::Avx2},
     {"portable", always_runs<GatedDeltaAnchoredArgs>, gated_delta_anchored_portable}};
 constexpr Arm<GatedDeltaGatesArgs> kGatesArms[] = {
+    {"thread", always_runs<GatedDeltaGatesArgs>, gated_delta_gates_device, true, false, CpuIsa::Portable,
+     &kernel_image_gated_delta_serial},
     {"portable", always_runs<GatedDeltaGatesArgs>, gated_delta_gates_portable}};
 
 // What both operators have in common.

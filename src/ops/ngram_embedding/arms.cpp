@@ -7,10 +7,19 @@ namespace strata {
 void ngram_embedding_portable(Queue& queue, const NgramEmbeddingArgs& args);  // cpu.cpp
 void ngram_gate_portable(Queue& queue, const NgramGateArgs& args);            // cpu.cpp
 
+std::string ngram_embedding_device_refusal(const NgramEmbeddingArgs& args);  // device.cpp
+void ngram_embedding_device(Queue& queue, const NgramEmbeddingArgs& args);   // device.cpp
+void ngram_gate_device(Queue& queue, const NgramGateArgs& args);             // device.cpp
+extern const KernelImage kernel_image_ngram_embedding;
+
 namespace {
 constexpr const char* kOp = "ngram_embedding";
-constexpr Arm<NgramEmbeddingArgs> kArms[] = {{"portable", always_runs<NgramEmbeddingArgs>, ngram_embedding_portable}};
-constexpr Arm<NgramGateArgs> kGateArms[] = {{"portable", always_runs<NgramGateArgs>, ngram_gate_portable}};
+constexpr Arm<NgramEmbeddingArgs> kArms[] = {{"thread", ngram_embedding_device_refusal, ngram_embedding_device, true,
+                                              false, CpuIsa::Portable, &kernel_image_ngram_embedding},
+                                             {"portable", always_runs<NgramEmbeddingArgs>, ngram_embedding_portable}};
+constexpr Arm<NgramGateArgs> kGateArms[] = {{"block", always_runs<NgramGateArgs>, ngram_gate_device, true, false,
+                                             CpuIsa::Portable, &kernel_image_ngram_embedding},
+                                            {"portable", always_runs<NgramGateArgs>, ngram_gate_portable}};
 
 void check_params(const NgramParams& params, int64_t table_rows) {
   const size_t heads = static_cast<size_t>(params.orders) * static_cast<size_t>(params.heads);
@@ -36,7 +45,8 @@ void ngram_embedding(Queue& queue, const NgramEmbeddingArgs& args) {
   check_tensor(kOp, "context", args.context, DType::I32, {args.params->orders});
   check_tensor(kOp, "y", args.y, DType::F32,
                {args.ids.extent(0), args.params->orders * args.params->heads, args.table.extent(1)});
-  for (int64_t t = 0; t < args.ids.extent(0); ++t)
+  // Ids in the memory of an accelerator are not seen by the host: the forward pass checks them before it sends them.
+  for (int64_t t = 0; queue.accelerator() == nullptr && t < args.ids.extent(0); ++t)
     if (args.ids.as<int32_t>()[t] < 0) argument_error(kOp, "ids holds a negative token at row " + std::to_string(t));
   choose_arm<NgramEmbeddingArgs>(queue, kOp, kArms, args).run(queue, args);
 }

@@ -4,8 +4,14 @@ namespace strata {
 
 void qsa_pool_portable(Queue& queue, const QsaPoolArgs& args);  // cpu.cpp
 
+std::string qsa_pool_device_refusal(const QsaPoolArgs& args);  // device.cpp
+void qsa_pool_device(Queue& queue, const QsaPoolArgs& args);   // device.cpp
+extern const KernelImage kernel_image_qsa_pool;
+
 namespace {
-constexpr Arm<QsaPoolArgs> kArms[] = {{"portable", always_runs<QsaPoolArgs>, qsa_pool_portable}};
+constexpr Arm<QsaPoolArgs> kArms[] = {
+    {"block", qsa_pool_device_refusal, qsa_pool_device, true, false, CpuIsa::Portable, &kernel_image_qsa_pool},
+    {"portable", always_runs<QsaPoolArgs>, qsa_pool_portable}};
 }
 
 std::span<const Arm<QsaPoolArgs>> qsa_pool_arms() { return kArms; }

@@ -6,8 +6,13 @@ namespace strata {
 
 void rope_portable(Queue& queue, const RopeArgs& args);  // cpu.cpp
 
+void rope_device(Queue& queue, const RopeArgs& args);  // device.cpp
+extern const KernelImage kernel_image_rope;
+
 namespace {
-constexpr Arm<RopeArgs> kArms[] = {{"portable", always_runs<RopeArgs>, rope_portable}};
+constexpr Arm<RopeArgs> kArms[] = {
+    {"thread", always_runs<RopeArgs>, rope_device, true, false, CpuIsa::Portable, &kernel_image_rope},
+    {"portable", always_runs<RopeArgs>, rope_portable}};
 }
 
 void rope(Queue& queue, const RopeArgs& args) {

@@ -4,9 +4,9 @@
 
 #include <functional>
 
-#include "base/arena.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "device/arena.h"
 
 namespace strata {
 namespace {

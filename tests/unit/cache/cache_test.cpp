@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "cache/history_rows.h"
 #include "cache/paged_rows.h"
+#include "support/append.h"
 
 namespace strata {
 namespace {
@@ -79,7 +80,7 @@ struct Rows {
   void append(const std::vector<float>& values) {
     std::vector<float> rows;
     for (const float value : values) rows.insert(rows.end(), {value, value + 0.25f});
-    real.append(make_f32(rows.data(), {static_cast<int64_t>(values.size()), 2}));
+    append_rows(test_queue(), real, make_f32(rows.data(), {static_cast<int64_t>(values.size()), 2}));
     expected.insert(expected.end(), values.begin(), values.end());
   }
   void truncate(int64_t length) {
@@ -153,11 +154,11 @@ TEST(PagedRows, PreparedRowsTakeNoMemory) {
       PagePool pool;
       PagedRows cache(pool, DType::F32, {4});
       std::vector<float> values(static_cast<size_t>(4 * std::max(length, rows)) + 4, 1);
-      cache.append(make_f32(values.data(), {length, 4}));
+      append_rows(test_queue(), cache, make_f32(values.data(), {length, 4}));
       const PagedRows copy = cache;
       cache.prepare(rows);
       const uint64_t used = pool.used();
-      cache.append(make_f32(values.data(), {rows, 4}));
+      append_rows(test_queue(), cache, make_f32(values.data(), {rows, 4}));
       EXPECT_EQ(pool.used(), used) << rows << " rows behind " << length;
       EXPECT_EQ(copy.length(), length);
     }
@@ -170,7 +171,7 @@ TEST(PagedRows, EveryFormatHoldsWhatItsEncoderMakes) {
     Random random(4);
     std::vector<float> values(3 * 128), back(128);
     for (float& value : values) value = random.uniform(-1, 1);
-    rows.append(make_f32(values.data(), {3, 2, 64}));
+    append_rows(test_queue(), rows, make_f32(values.data(), {3, 2, 64}));
     const Tensor shape = rows.shape();
     EXPECT_EQ(shape.extent(0), 3);
     EXPECT_EQ(shape.extent(1), 2);
@@ -275,7 +276,7 @@ TEST(HistoryRows, RandomSchedulesKeepDepthAndWindow) {
           }
           Tensor rows = make_f32(data.data(), {count, width});
           rows.strides[0] = (width + 2) * static_cast<int64_t>(sizeof(float));
-          one.history.append(rows);
+          append_rows(test_queue(), one.history, rows);
           one.floor = std::max(length, one.history.length() - window);
           break;
         }
@@ -301,7 +302,7 @@ TEST(HistoryRows, GoesNotBackFurtherThanItCan) {
   PagePool pool;
   HistoryRows history(pool, DType::F32, 3, 8, 1);
   std::vector<float> data(100, 1.0f);
-  history.append(make_f32(data.data(), {100, 1}));
+  append_rows(test_queue(), history, make_f32(data.data(), {100, 1}));
   EXPECT_NO_THROW(history.truncate(92));
   EXPECT_THROW(history.truncate(60), Error);
   EXPECT_THROW(history.truncate(101), Error);
@@ -313,14 +314,14 @@ TEST(HistoryRows, SavedAndLoadedIsTheSame) {
   HistoryRows a(pool, DType::F32, 3, 8, 2), b(pool, DType::F32, 3, 8, 2);
   std::vector<float> data(80);
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i);
-  a.append(make_f32(data.data(), {40, 2}));
+  append_rows(test_queue(), a, make_f32(data.data(), {40, 2}));
   const auto bytes = saved(a);
   ArchiveReader reader(bytes, "a file");
   b.load(reader, 40);
   EXPECT_EQ(a.hash(1), b.hash(1));
   EXPECT_THROW(b.truncate(39), Error);
-  a.append(make_f32(data.data(), {30, 2}));
-  b.append(make_f32(data.data(), {30, 2}));
+  append_rows(test_queue(), a, make_f32(data.data(), {30, 2}));
+  append_rows(test_queue(), b, make_f32(data.data(), {30, 2}));
   EXPECT_EQ(a.hash(1), b.hash(1));
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "support/append.h"
 
 namespace strata {
 namespace {
@@ -112,7 +113,7 @@ struct Serial {
     state.prepare(count, certain);
     const int64_t stored = pending + certain;
     apply(state.matrix(stored), wide, stored);
-    state.advance(count, wide.slice(stored, all - stored));
+    advance_pending(test_queue(), state, count, wide.slice(stored, all - stored));
     rows.insert(rows.end(), values.begin(), values.end());
   }
   void truncate(int64_t length) {

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "cache/paged_rows.h"
+#include "support/append.h"
 
 namespace strata {
 namespace {
@@ -173,7 +174,7 @@ constexpr int64_t kWidth = 128;
 void append(PagedRows& rows, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     std::vector<float> row(kWidth, static_cast<float>(rows.length()));
-    rows.append(make_f32(row.data(), {1, kWidth}));
+    append_rows(test_queue(), rows, make_f32(row.data(), {1, kWidth}));
   }
 }
 
@@ -260,8 +261,8 @@ TEST(PagedRowsInAFile, RandomSchedulesHoldWhatMemoryHolds) {
         case 1: {
           const int64_t count = random.below(150);
           std::vector<float> values(static_cast<size_t>(count * kWidth), ++serial);
-          one.file.append(make_f32(values.data(), {count, kWidth}));
-          one.memory.append(make_f32(values.data(), {count, kWidth}));
+          append_rows(test_queue(), one.file, make_f32(values.data(), {count, kWidth}));
+          append_rows(test_queue(), one.memory, make_f32(values.data(), {count, kWidth}));
           break;
         }
         case 2: {

@@ -18,7 +18,7 @@ const fs::path kSource = STRATA_SOURCE_DIR "/src";
 const std::map<std::string, std::set<std::string>> kMayUse = {
     {"base", {}},
     {"gguf", {"base"}},
-    {"cache", {"base", "gguf"}},
+    {"cache", {"base", "device"}},
     {"text", {"base"}},
     {"device", {"base"}},
     {"evidence", {"base", "device"}},

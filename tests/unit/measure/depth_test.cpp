@@ -14,6 +14,7 @@
 #include "measure/synthetic_depth.h"
 #include "measure/token_trace.h"
 #include "model/synth.h"
+#include "support/append.h"
 #include "support/model_run.h"
 #include "support/test_files.h"
 
@@ -79,7 +80,7 @@ PagedRows poisoned(const PagedRows& rows, PagePool& pool, int64_t width, const s
     if (kept.contains(cell))
       for (int64_t i = 0; i < width; ++i)
         values[static_cast<size_t>(i)] = f16_to_f32(static_cast<const uint16_t*>(rows.row(cell))[i]);
-    copy.append(make_f32(values.data(), {1, width}));
+    append_rows(test_queue(), copy, make_f32(values.data(), {1, width}));
   }
   return copy;
 }
@@ -103,7 +104,7 @@ TEST(Depth, AMillionPositionsReadTheSelectedCellsAlone) {
   const std::span<const int32_t> run(tokens.data(), kRows), next(tokens.data() + 1, kRows);
   PagePool pool;
   Sequence deep(spec, kDepth + 16, {}, pool);
-  fill_synthetic(deep, spec, kDepth);
+  fill_synthetic(test_queue(), deep, spec, kDepth);
 
   auto pass = [&](Sequence& sequence, int64_t step, std::vector<float>& logits, std::vector<float>& drafts) {
     std::vector<float> taps;
@@ -170,7 +171,7 @@ class Decoder {
         sequence_(model_.spec(), depth + 4096, {}, pool_),
         tokens_(token_trace(model_.spec().vocabulary, 4096, 9)),
         logits_(static_cast<size_t>(model_.spec().vocabulary)) {
-    fill_synthetic(sequence_, model_.spec(), depth);
+    fill_synthetic(test_queue(), sequence_, model_.spec(), depth);
   }
   void step() {
     const ProfileSpan span(queue_.profiler, Stage::Decode, 1);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "measure/token_trace.h"
 #include "runtime/engine.h"
+#include "support/append.h"
 
 namespace strata {
 namespace {
@@ -20,7 +21,7 @@ class SyntheticDepth : public ::testing::Test {
   SyntheticDepth() : model(Model::load(kModel)) {}
   Sequence filled(int64_t positions, uint64_t seed, const CacheOptions& caches = {}) {
     Sequence sequence(model.spec(), 4000, caches);
-    fill_synthetic(sequence, model.spec(), positions, seed);
+    fill_synthetic(test_queue(), sequence, model.spec(), positions, seed);
     return sequence;
   }
   Model model;
@@ -44,16 +45,16 @@ TEST_F(SyntheticDepth, FillsEveryCacheAlikeForOneSeed) {
 
 TEST_F(SyntheticDepth, RefusesWhatItCannotFill) {
   Sequence used = filled(5, 1);
-  EXPECT_THROW(fill_synthetic(used, model.spec(), 5), Error);
+  EXPECT_THROW(fill_synthetic(test_queue(), used, model.spec(), 5), Error);
   Sequence small(model.spec(), 10);
-  EXPECT_THROW(fill_synthetic(small, model.spec(), 11), Error);
-  EXPECT_THROW(fill_synthetic(small, model.spec(), -1), Error);
+  EXPECT_THROW(fill_synthetic(test_queue(), small, model.spec(), 11), Error);
+  EXPECT_THROW(fill_synthetic(test_queue(), small, model.spec(), -1), Error);
   EXPECT_EQ(small.length(), 0);
   PagePool pool(4 << 20);
   Sequence poor(model.spec(), 100000, {}, pool);
-  EXPECT_THROW(fill_synthetic(poor, model.spec(), 100000), Error);
+  EXPECT_THROW(fill_synthetic(test_queue(), poor, model.spec(), 100000), Error);
   Sequence stopped(model.spec(), 4000);
-  fill_synthetic(stopped, model.spec(), 4000, 1, [](int64_t done) { return done < 2000; });
+  fill_synthetic(test_queue(), stopped, model.spec(), 4000, 1, [](int64_t done) { return done < 2000; });
   EXPECT_EQ(stopped.length(), 2048);
 }
 
@@ -69,7 +70,7 @@ TEST_F(SyntheticDepth, AnEngineGoesOnFromIt) {
   for (const DraftKind draft : {DraftKind::None, DraftKind::Mtp}) {
     GenerateRequest request;
     HeldSequence held{token_trace(model.spec().vocabulary, 3000), Sequence(engine.model().spec(), 3100)};
-    fill_synthetic(*held.sequence, engine.model().spec(), 3000);
+    fill_synthetic(engine.queue(), *held.sequence, engine.model().spec(), 3000);
     request.prompt = held.tokens;
     request.prompt.insert(request.prompt.end(), {5, 6, 7});
     request.max_tokens = 12;

@@ -1,10 +1,10 @@
-#include "base/arena.h"
+#include "device/arena.h"
 
 #include <algorithm>
 
 namespace strata {
 namespace {
-constexpr size_t kAlignment = 64;
+constexpr size_t kAlignment = 256;
 constexpr size_t kSmallestChunk = size_t{1} << 20;
 }  // namespace
 
@@ -13,7 +13,7 @@ Tensor Arena::tensor(DType dtype, std::initializer_list<int64_t> extents) {
   const size_t bytes =
       std::max<size_t>(kAlignment, (bytes_of(dtype, view.elements()) + kAlignment - 1) / kAlignment * kAlignment);
   while (chunk_ < chunks_.size() && chunks_[chunk_].bytes() - used_ < bytes) ++chunk_, used_ = 0;
-  if (chunk_ == chunks_.size()) chunks_.emplace_back(std::max(bytes, kSmallestChunk));
+  if (chunk_ == chunks_.size()) chunks_.emplace_back(space_, std::max(bytes, kSmallestChunk));
   view.data = static_cast<char*>(chunks_[chunk_].data()) + used_;
   used_ += bytes;
   return view;
@@ -21,7 +21,7 @@ Tensor Arena::tensor(DType dtype, std::initializer_list<int64_t> extents) {
 
 uint64_t Arena::bytes() const {
   uint64_t total = 0;
-  for (const Buffer& chunk : chunks_) total += chunk.bytes();
+  for (const SpaceMemory& chunk : chunks_) total += chunk.bytes();
   return total;
 }
 

@@ -3,12 +3,17 @@
 
 #include <vector>
 
-#include "base/buffer.h"
+#include "base/tensor.h"
+#include "device/memory_space.h"
 
 namespace strata {
 
 class Arena {
  public:
+  Arena() = default;
+  explicit Arena(MemorySpace space) : space_(std::move(space)) {}
+
+  const MemorySpace& space() const { return space_; }
   // Contents are unspecified.
   Tensor tensor(DType dtype, std::initializer_list<int64_t> extents);
   Tensor f32(std::initializer_list<int64_t> extents) { return tensor(DType::F32, extents); }
@@ -22,7 +27,8 @@ class Arena {
   uint64_t bytes() const;
 
  private:
-  std::vector<Buffer> chunks_;
+  MemorySpace space_;
+  std::vector<SpaceMemory> chunks_;
   size_t chunk_ = 0, used_ = 0;
 };
 
