@@ -15,8 +15,8 @@ __device__ inline int64_t block_x() { return blockIdx.x; }
 __device__ inline int64_t block_y() { return blockIdx.y; }
 __device__ inline int64_t block_z() { return blockIdx.z; }
 __device__ inline int64_t blocks_x() { return gridDim.x; }
-__device__ inline int lane() { return static_cast<int>(threadIdx.x) % kWave; }
-__device__ inline int wave_index() { return static_cast<int>(threadIdx.x) / kWave; }
+__device__ inline int lane() { return static_cast<int>(threadIdx.x % kWave); }  // unsigned: no code for signs
+__device__ inline int wave_index() { return static_cast<int>(threadIdx.x / kWave); }
 
 __device__ inline void barrier() { __syncthreads(); }  // of the block; every thread comes
 __device__ inline void wave_barrier() { __syncwarp(); }
@@ -52,6 +52,12 @@ __device__ inline int popcount(uint32_t bits) { return __popc(bits); }
 // Four of the eight bytes low, high: nibble i of the selector (its low three bits) says which becomes byte i.
 __device__ inline uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
   return __byte_perm(low, high, selector);
+}
+// (a & b) | c in one instruction, also where b and c are constants.
+__device__ inline uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t d;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
 }
 // a · b + c in both halves, rounded once.
 __device__ inline uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c) {

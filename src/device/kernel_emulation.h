@@ -83,6 +83,7 @@ inline uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
   for (int i = 0; i < 4; ++i) result |= static_cast<uint32_t>(bytes >> (selector >> 4 * i & 7u) * 8 & 255u) << 8 * i;
   return result;
 }
+inline uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) { return (a & b) | c; }
 uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c);
 
 float f32_of_f16(uint16_t bits);
