@@ -292,7 +292,8 @@ std::span<const SettingSpec> cache_settings() { return kCache; }
 std::span<const SettingSpec> sampler_settings() { return kSampler; }
 
 const std::vector<std::string>& operator_names() {
-  static const std::vector<std::string> names{"attention",
+  static const std::vector<std::string> names{"argmax",
+                                              "attention",
                                               "causal_conv",
                                               "embedding",
                                               "experts",
