@@ -95,7 +95,7 @@ void run_round(Queue& queue, const Kernels& kernels, AttentionKernel kernel, int
                {{kernel.kv_heads * kernel.tiles, kernel.splits}, {kernels.threads}, kernels.shared}, kernel);
   constexpr int64_t kChannels = 64;
   queue.launch(kernels.op, kernel_image_attention_merge, "attention_merge",
-               {{rows * heads * quotient_up(kernel.dim, kChannels)}, {256}, (1024 + 512) * 4}, kernel);
+               {{rows * heads * quotient_up(kernel.dim, kChannels)}, {256}, (2 * kMergeChunk + 512) * 4}, kernel);
 }
 
 void run_rounds(Queue& queue, const Kernels& kernels, const CellAttention& args) {

@@ -6,6 +6,7 @@
 namespace strata {
 
 inline constexpr int kCellSplit = 256;  // kSplit of softmax_kernel_types.h
+inline constexpr int kMergeChunk = 1024;  // splits whose weights lie in shared memory together
 
 struct KvDevice {
   const char* data;
