@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_merge(const Attentio
   const int count = a.counts[row] < a.width ? a.counts[row] : a.width;
   const int splits = count <= 0 ? 0 : (count + kCellSplit - 1) / kCellSplit;
   const float *m = a.m + pair * a.splits, *l = a.l + pair * a.splits;
-  const float* values = a.a + pair * a.splits * a.dim + channel;
+  const float* values = a.a + pair * a.splits * a.dim + (channel < a.dim ? channel : 0);
   float largest = minus_infinity();
   for (int j = thread(); j < splits; j += kThreads) largest = fmax_f32(m[j], largest);
   largest = wave_max(largest);
@@ -50,9 +50,10 @@ extern "C" __global__ void __launch_bounds__(256) attention_merge(const Attentio
   for (int first = 0; first < splits; first += kChunk) {
     const int end = first + kChunk < splits ? first + kChunk : splits;
     barrier();
-    for (int j = first + thread(); j < end; j += kThreads) {
-      weights[j - first] = m[j] == minus_infinity() ? -1.0f : exp_f32(m[j] - largest);
-      parts_of_l[j - first] = l[j];
+    for (int i = thread(); i < kChunk; i += kThreads) {
+      const int j = first + i < end ? first + i : end - 1;
+      weights[i] = first + i >= end || m[j] == minus_infinity() ? -1.0f : exp_f32(m[j] - largest);
+      parts_of_l[i] = l[j];
     }
     barrier();
     for (int next = first + part; next < end; next += kAhead * kParts) {
@@ -60,13 +61,13 @@ extern "C" __global__ void __launch_bounds__(256) attention_merge(const Attentio
       STRATA_UNROLL
       for (int i = 0; i < kAhead; ++i) {
         const int j = next + i * kParts;
-        value[i] = j < end && channel < a.dim ? values[int64_t{j} * a.dim] : 0.0f;
+        value[i] = values[int64_t{j < end ? j : end - 1} * a.dim];
       }
       STRATA_UNROLL
       for (int i = 0; i < kAhead; ++i) {
-        const int j = next + i * kParts;
-        const float weight = j < end ? weights[j - first] : -1.0f, l_j = j < end ? parts_of_l[j - first] : 0.0f;
-        const float more = fma_f32(l_j, weight, total), next_sum = fma_f32(value[i], weight, sum);
+        const float weight = weights[next + i * kParts - first];
+        const float more = fma_f32(parts_of_l[next + i * kParts - first], weight, total);
+        const float next_sum = fma_f32(value[i], weight, sum);
         total = weight < 0 ? total : more;
         sum = weight < 0 ? sum : next_sum;
       }
