@@ -41,8 +41,8 @@ std::string listed(const ParityReport& report) {
 // Takes half a minute and more on the emulation.
 bool takes_long(const ArmOfOperator& one) {
   const std::string name = one.evidence->op + " " + one.arm.name;
-  for (const char* longer :
-       {"attention fma", "attention mma", "experts mma", "matmul f32", "qsa_score fma", "qsa_select radix"})
+  for (const char* longer : {"attention fma", "attention mma", "experts mma", "matmul f32", "qsa_score fma",
+                             "qsa_select radix", "qsa_select sieve"})
     if (name == longer) return true;
   return false;
 }
