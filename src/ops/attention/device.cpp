@@ -97,7 +97,7 @@ void run_round(Queue& queue, const Kernels& kernels, AttentionKernel kernel, int
   Dim grid{tiles, kernel.splits};
   if (kernels.walks) {
     int64_t blocks = 2 * queue.accelerator()->info().multiprocessors;
-    if (tiles < blocks) blocks -= blocks % tiles;  // a block keeps its tile, and its queries
+    if (8 * tiles <= blocks) blocks -= blocks % tiles;  // a block keeps its tile, and its queries
     grid = {std::min(tiles * kernel.splits, blocks)};
   }
   queue.launch(kernels.op, kernels.image, kernels.split, {grid, {kernels.threads}, kernels.shared}, kernel);
