@@ -75,6 +75,7 @@ inline float div_f32(float a, float b) { return a / b; }
 inline float near_div_f32(float a, float b) { return a / b; }
 inline float sqrt_f32(float x) { return std::sqrt(x); }
 inline float fmax_f32(float a, float b) { return a > b ? a : b; }
+inline float relu_f32(float x) { return x < 0 ? 0.0f : x; }
 inline double fma_f64(double a, double b, double c) { return std::fma(a, b, c); }
 inline int popcount(uint32_t bits) { return std::popcount(bits); }
 inline uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
@@ -136,6 +137,10 @@ inline void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[
 inline void mma_bf16_first(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   for (float& value : d) value = 0;
   mma_bf16(d, a, b);
+}
+inline void mma_f16_first(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  for (float& value : d) value = 0;
+  mma_f16(d, a, b);
 }
 inline void mma_s8(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   EmulatedOperands own{};
