@@ -145,8 +145,8 @@ void run(Queue& queue, const char* op, const GatedDeltaAnchoredArgs& args, bool 
 
 }  // namespace
 
-std::string gated_delta_anchored_device_refusal(const GatedDeltaAnchoredArgs& args) {
-  const int64_t dk = args.q.extent(2), repeat = args.v.extent(1) / args.q.extent(1);
+std::string chunk_device_refusal(int64_t dk, int64_t key_heads, int64_t value_heads) {
+  const int64_t repeat = value_heads / key_heads;
   if (dk > 256) return "keys of " + std::to_string(dk) + " values; up to 256";
   if (repeat > 64) return std::to_string(repeat) + " value heads a key head; up to 64";
   return {};
