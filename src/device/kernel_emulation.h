@@ -75,6 +75,7 @@ inline float div_f32(float a, float b) { return a / b; }
 inline float near_div_f32(float a, float b) { return a / b; }
 inline float sqrt_f32(float x) { return std::sqrt(x); }
 inline float fmax_f32(float a, float b) { return a > b ? a : b; }
+inline float relu_f32(float x) { return x < 0 ? 0.0f : x; }
 inline double fma_f64(double a, double b, double c) { return std::fma(a, b, c); }
 inline int popcount(uint32_t bits) { return std::popcount(bits); }
 inline uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
@@ -136,6 +137,26 @@ inline void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[
 inline void mma_bf16_first(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   for (float& value : d) value = 0;
   mma_bf16(d, a, b);
+}
+inline void mma_f16_first(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  for (float& value : d) value = 0;
+  mma_f16(d, a, b);
+}
+inline void load_matrices(uint32_t (&d)[4], const void* row) {
+  const Wave<const void*> rows(row);
+  for (int i = 0; i < 4; ++i)
+    std::memcpy(&d[i], static_cast<const char*>(rows.lane[8 * i + lane() / 4]) + lane() % 4 * 4, sizeof(d[i]));
+  wave_barrier();  // the instruction is done in all lanes at once
+}
+inline void load_matrices_transposed(uint32_t (&d)[4], const void* row) {
+  const Wave<const void*> rows(row);
+  for (int i = 0; i < 4; ++i) {
+    uint16_t pair[2];
+    for (int half = 0; half < 2; ++half)
+      std::memcpy(&pair[half], static_cast<const char*>(rows.lane[8 * i + lane() % 4 * 2 + half]) + lane() / 4 * 2, 2);
+    std::memcpy(&d[i], pair, sizeof(d[i]));
+  }
+  wave_barrier();
 }
 inline void mma_s8(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   EmulatedOperands own{};

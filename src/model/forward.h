@@ -31,12 +31,12 @@ struct Segment {
   std::span<const int32_t> tokens;
   Tensor logits{};  // f32 [r, V]: of the last r tokens; empty for none
   Tensor tap{};     // f32 [tokens, streams · H]: what an MTP block reads for each token; empty for none
-  // i32 [r, 1]: of the last r tokens the most likely one to follow, among those that allow() names, as argmax gives it
-  // (ops/argmax); empty for none. With logits too, r is the same.
-  Tensor greedy{};
   // The first so many of the tokens will never be taken back by Sequence::truncate; -1: all. Nor will any token of an
   // earlier call. The results do not depend on it.
   int64_t certain = -1;
+  // i32 [r, 1]: of the last r tokens the most likely one to follow, among those that allow() names, as argmax gives it
+  // (ops/argmax); empty for none. With logits too, r is the same.
+  Tensor greedy{};
 };
 
 class Forward {
