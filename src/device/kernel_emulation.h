@@ -142,22 +142,6 @@ inline void mma_f16_first(float (&d)[4], const uint32_t (&a)[4], const uint32_t 
   for (float& value : d) value = 0;
   mma_f16(d, a, b);
 }
-inline void load_matrices(uint32_t (&d)[4], const void* row) {
-  const Wave<const void*> rows(row);
-  for (int i = 0; i < 4; ++i)
-    std::memcpy(&d[i], static_cast<const char*>(rows.lane[8 * i + lane() / 4]) + lane() % 4 * 4, sizeof(d[i]));
-  wave_barrier();  // the instruction is done in all lanes at once
-}
-inline void load_matrices_transposed(uint32_t (&d)[4], const void* row) {
-  const Wave<const void*> rows(row);
-  for (int i = 0; i < 4; ++i) {
-    uint16_t pair[2];
-    for (int half = 0; half < 2; ++half)
-      std::memcpy(&pair[half], static_cast<const char*>(rows.lane[8 * i + lane() % 4 * 2 + half]) + lane() / 4 * 2, 2);
-    std::memcpy(&d[i], pair, sizeof(d[i]));
-  }
-  wave_barrier();
-}
 inline void mma_s8(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   EmulatedOperands own{};
   std::memcpy(own.a, a, sizeof(own.a));
