@@ -4,10 +4,12 @@
 
 namespace strata {
 
-std::string gated_delta_device_refusal(const GatedDeltaArgs& args);            // device.cpp
-void gated_delta_device(Queue& queue, const GatedDeltaArgs& args);             // device.cpp
-void gated_delta_gates_device(Queue& queue, const GatedDeltaGatesArgs& args);  // device.cpp
-extern const KernelImage kernel_image_gated_delta_serial;
+std::string gated_delta_device_refusal(const GatedDeltaArgs& args);                   // device.cpp
+void gated_delta_device(Queue& queue, const GatedDeltaArgs& args);                    // device.cpp
+void gated_delta_gates_device(Queue& queue, const GatedDeltaGatesArgs& args);         // device.cpp
+std::string gated_delta_chunk_refusal(const GatedDeltaAnchoredArgs& args);            // device_chunk.cpp
+void gated_delta_anchored_columns(Queue& queue, const GatedDeltaAnchoredArgs& args);  // device_chunk.cpp
+extern const KernelImage kernel_image_gated_delta_serial, kernel_image_gated_delta_chunk;
 
 namespace {
 
@@ -28,6 +30,8 @@ constexpr Arm<GatedDeltaArgs> kArms[] = {
     {"wy-avx2", stores_at_the_end, gated_delta_wy_avx2, false, true, CpuIsa::Avx2},
     {"wy-portable", stores_at_the_end, gated_delta_wy_portable, false, true}};
 constexpr Arm<GatedDeltaAnchoredArgs> kAnchoredArms[] = {
+    {"columns", gated_delta_chunk_refusal, gated_delta_anchored_columns, true, false, CpuIsa::Portable,
+     &kernel_image_gated_delta_chunk},
     {"avx512", always_runs<GatedDeltaAnchoredArgs>, gated_delta_anchored_avx512, true, false, CpuIsa::Avx512},
     {"avx2", always_runs<GatedDeltaAnchoredArgs>, gated_delta_anchored_avx2, true, false, CpuIsa::Avx2},
     {"portable", always_runs<GatedDeltaAnchoredArgs>, gated_delta_anchored_portable}};
