@@ -1,0 +1,48 @@
+// A whole model where its operators run on an accelerator: kernels from their source, on the emulation. Weights, caches
+// and intermediate values lie in the accelerator's memory; greedy tokens are the CPU's.
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "runtime/engine.h"
+
+namespace strata {
+namespace {
+
+GenerateResult generate(const std::string& device, bool anchored, HeldSequence* held = nullptr) {
+  EngineOptions options;
+  options.model = STRATA_SOURCE_DIR "/models/strata-mini-q8_0.gguf";
+  options.device = device;
+  options.caches.anchored = anchored;
+  Log log(LogLevel::Error);
+  Engine engine(options, log);
+  GenerateRequest request;
+  request.prompt = {5, 300, 17, 2000, 41};
+  request.max_tokens = 2;
+  request.ignore_end = true;
+  request.sampler.temperature = 0;
+  return engine.generate(request, {}, held);
+}
+
+TEST(OnAnAccelerator, GreedyTokensAreThoseOfTheCpu) {
+  HeldSequence here, there;
+  EXPECT_EQ(generate("cpu", false, &here).tokens, generate("emu", false, &there).tokens);
+  // What is saved comes back to the host, and has the same extents.
+  size_t bytes[2] = {0, 0};
+  ArchiveWriter first([&](const void*, size_t count) { bytes[0] += count; });
+  ArchiveWriter second([&](const void*, size_t count) { bytes[1] += count; });
+  here.sequence->save(first);
+  there.sequence->save(second);
+  EXPECT_EQ(bytes[0], bytes[1]);
+}
+
+TEST(OnAnAccelerator, KeysAndValuesInAFileAreForTheCpu) {
+  EngineOptions options;
+  options.model = STRATA_SOURCE_DIR "/models/strata-mini-q8_0.gguf";
+  options.device = "emu";
+  options.caches.resident = 64;
+  Log log(LogLevel::Error);
+  EXPECT_THROW(Engine(options, log), Error);
+}
+
+}  // namespace
+}  // namespace strata
