@@ -1,12 +1,10 @@
 #include "cache/delta_state.h"
 
-#include <algorithm>
-#include <vector>
-
 #include "base/error.h"
 #include "base/hash.h"
 
 namespace strata {
+
 DeltaState::DeltaState(PagePool& pool, const Shape& shape, int64_t chunk, int64_t window)
     : pool_(pool), shape_(shape), chunk_(chunk), window_(window) {
   const int64_t slot = shape.key_heads * shape.dk + shape.value_heads * (shape.dv + 1);
@@ -116,10 +114,7 @@ uint64_t DeltaState::hash(uint64_t seed) const {
   uint64_t hash = hash64(&length_, sizeof length_, seed);
   Fetched host(space());
   each_used_part(view(const_cast<void*>(matrix_.data()), const_cast<void*>(since_.data())),
-                 [&](const void* data, size_t bytes) {
-                   const void* const here = host.of(data, bytes);
-                   hash = hash64(here, bytes, hash);
-                 });
+                 [&](const void* data, size_t bytes) { hash = hash64(host.of(data, bytes), bytes, hash); });
   return hash;
 }
 

@@ -57,8 +57,9 @@ class ModelBenchCommand {
     const std::string format = settings_.get_bool("json") ? "json" : settings_.get_text("bench.format");
     const std::vector<BenchRow> planned = planned_rows();
     total_ = planned.size();
-    out_.emplace(format_named(format), machine(), planned);
-    err_.emplace(format_named(settings_.get_text("bench.format_err")), machine(), planned);
+    const BenchMachine here = machine();
+    out_.emplace(format_named(format), here, planned);
+    err_.emplace(format_named(settings_.get_text("bench.format_err")), here, planned);
     sweep_table_ = settings_.get_bool("bench.sweep") && format_named(format) == BenchFormat::Markdown;
     try {
       for (const BenchGroup& group : groups_)

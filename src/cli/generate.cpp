@@ -370,10 +370,7 @@ class Generate {
     if (request_.context == 0)
       request_.context = std::min(
           kMaxContext, static_cast<int64_t>(request_.prompt.size()) + std::max<int64_t>(request_.max_tokens, 0));
-    const PlanRequest wanted{request_.context,    1,
-                             options.micro_batch, options.caches,
-                             options.tier_folder, engine_.queue().shared_accelerator()};
-    const std::string refusal = does_not_fit(spec, engine_.model().file(), wanted, options.memory_floor);
+    const std::string refusal = engine_.memory_refusal(request_.context);
     if (!refusal.empty()) throw Error(ErrorKind::Memory, refusal);
     engine_.check(request_);
     held.sequence.emplace(spec, request_.context, options.caches, engine_.pool());

@@ -212,12 +212,8 @@ class Perplexity {
     if (text_.layout.context > spec.context)
       context_.log.warn(fmt::format("chunks of {} tokens are beyond the {} positions the model was trained for",
                                     text_.layout.context, spec.context));
-    const EngineOptions& options = engine_->options();
-    const PlanRequest wanted{text_.layout.context, 1,
-                             options.micro_batch,  options.caches,
-                             options.tier_folder,  engine_->queue().shared_accelerator()};
-    const std::string refusal = does_not_fit(spec, engine_->model().file(), wanted, options.memory_floor);
-    if (!refusal.empty()) throw Error(ErrorKind::Memory, refusal, options.model);
+    const std::string refusal = engine_->memory_refusal(text_.layout.context);
+    if (!refusal.empty()) throw Error(ErrorKind::Memory, refusal, engine_->options().model);
   }
 
   void open_outputs() {

@@ -125,7 +125,7 @@ int64_t NeedlePlan::answer_tokens() const {
   return answer > 0 ? answer : kAnswerTokens + (ask_all ? (markers - 1) * kTokensPerKey : 0);
 }
 
-void check_needle(const NeedlePlan& plan, Engine& engine, int64_t context) {
+void check_needle(const NeedlePlan& plan, const Engine& engine, int64_t context) {
   const Model& model = engine.model();
   const int64_t positions = plan.lengths.back() + plan.answer_tokens();
   const int64_t most = context > 0 ? std::min(context, model.spec().context) : model.spec().context;
@@ -136,13 +136,7 @@ void check_needle(const NeedlePlan& plan, Engine& engine, int64_t context) {
                     (context > 0 && context <= model.spec().context ? "the context given has " : "the model has ") +
                     std::to_string(most) + (context > 0 ? "" : "; --rope-scaling extends them"),
                 "--lengths");
-  const PlanRequest memory{positions,
-                           1,
-                           engine.options().micro_batch,
-                           engine.options().caches,
-                           engine.options().tier_folder,
-                           engine.queue().shared_accelerator()};
-  const std::string refusal = does_not_fit(model.spec(), model.file(), memory, engine.options().memory_floor);
+  const std::string refusal = engine.memory_refusal(positions);
   if (!refusal.empty()) throw Error(ErrorKind::Memory, refusal, engine.options().model);
 }
 

@@ -31,7 +31,7 @@ struct NeedlePlan {
 
 // Error{Usage, Memory} for a plan that cannot run on this model: lengths beyond its context or `context` (0: not
 // given), or more memory than there is.
-void check_needle(const NeedlePlan& plan, Engine& engine, int64_t context);
+void check_needle(const NeedlePlan& plan, const Engine& engine, int64_t context);
 
 struct NeedleAnswer {
   int64_t sample = 0, marker = 0;  // marker: the first one, when all are asked for

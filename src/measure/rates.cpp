@@ -51,11 +51,7 @@ class RatesRunner {
     const std::optional<int64_t> prompt = rates_prompt(length, plan_.generate, spec.context);
     if (!prompt) return "too long for the model, which has " + std::to_string(spec.context) + " positions";
     if (slow_ > 0) return "not tried: a prompt of " + length_text(slow_) + " took longer than the limit";
-    const EngineOptions& options = engine_.options();
-    const PlanRequest memory{*prompt + plan_.generate, 1,
-                             options.micro_batch,      options.caches,
-                             options.tier_folder,      engine_.queue().shared_accelerator()};
-    const std::string refusal = does_not_fit(spec, engine_.model().file(), memory, options.memory_floor);
+    const std::string refusal = engine_.memory_refusal(*prompt + plan_.generate);
     return refusal.empty() ? "" : "does not fit the memory: " + refusal;
   }
 

@@ -28,8 +28,8 @@ Queue make_queue(const EngineOptions& options, Log& log) {
 }
 
 PagePool make_pool(const EngineOptions& options, const Queue& queue) {
-  PagePool pool = options.sequence_bytes > 0 ? PagePool(options.sequence_bytes, queue.space())
-                                             : PagePool(std::numeric_limits<uint64_t>::max(), queue.space());
+  const uint64_t limit = options.sequence_bytes > 0 ? options.sequence_bytes : std::numeric_limits<uint64_t>::max();
+  PagePool pool(limit, queue.space());
   if (options.caches.resident > 0) check_tier_folder(options.tier_folder);
   pool.set_folder(options.tier_folder);
   return pool;
@@ -54,7 +54,8 @@ Engine::Engine(const EngineOptions& options, Log& log)
   for (const auto& [op, arm] : options.arms) queue_.request_arm(op, arm);
   load_tokenizer();
   model_.place(queue_.space());
-  if (tokenizer_) forward_.allow([this](int32_t id) { return tokenizer_->may_be_sampled(id); });
+  if (tokenizer_ && queue_.accelerator() != nullptr)  // the host's sampler asks for itself
+    forward_.allow([this](int32_t id) { return tokenizer_->may_be_sampled(id); });
   loading_.reset();
   if (const std::string scaling = describe_rope(model_.spec()); !scaling.empty()) log.info("RoPE: " + scaling);
 }
@@ -198,10 +199,14 @@ bool Engine::below_memory_floor() const {
 
 // A context that was asked for has to fit before the run begins.
 void Engine::check_memory(int64_t context) const {
+  const std::string refusal = memory_refusal(context);
+  if (!refusal.empty()) throw Error(ErrorKind::Memory, refusal, options_.model);
+}
+
+std::string Engine::memory_refusal(int64_t context) const {
   const PlanRequest wanted{
       context, 1, options_.micro_batch, options_.caches, options_.tier_folder, queue_.shared_accelerator()};
-  const std::string refusal = does_not_fit(model_.spec(), model_.file(), wanted, options_.memory_floor);
-  if (!refusal.empty()) throw Error(ErrorKind::Memory, refusal, options_.model);
+  return does_not_fit(model_.spec(), model_.file(), wanted, options_.memory_floor);
 }
 
 }  // namespace strata

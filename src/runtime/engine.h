@@ -77,6 +77,8 @@ class Engine {
   void reserve(Slot& slot, const Segment& segment);
 
   bool below_memory_floor() const;  // running requests have to end
+  // Why a sequence of so many positions does not fit where the engine keeps it; empty: it does.
+  std::string memory_refusal(int64_t context) const;
 
   const EngineOptions& options() const { return options_; }
   PagePool& pool() { return pool_; }
