@@ -71,6 +71,18 @@ __device__ inline uint16_t f16_of_f32(float value) {
   return bits;
 }
 
+// Two numbers in one word, the first in the low half; to nearest.
+__device__ inline uint32_t f16x2_of_f32(float first, float second) {
+  uint32_t word;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  return word;
+}
+__device__ inline uint32_t bf16x2_of_f32(float first, float second) {
+  uint32_t word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  return word;
+}
+
 // Returns the value before.
 __device__ inline uint32_t atomic_add(uint32_t* to, uint32_t value) { return atomicAdd(to, value); }
 __device__ inline uint32_t atomic_max(uint32_t* to, uint32_t value) { return atomicMax(to, value); }

@@ -282,26 +282,32 @@ __device__ inline void store_tile(float* tile, const float (&x)[2][4]) {
   wave_barrier();
 }
 
-// Corrections of the rows of the wave, one after another. Every lane has a column, the two halves of the wave the same.
+// Corrections of the rows of the wave, one after another, where their values stood. Every lane has a column, the two
+// halves of the wave the same.
 template <int kKeys>
 __device__ inline void solve(const DeltaChunksKernel& a, const Place& place, const Part<kKeys>& part,
                              const NewSlots& fresh, const float (&kv)[2][4], const float (&v)[8]) {
   const int column = lane() % kColumns, first = 16 * part.p;
+  STRATA_UNROLL
+  for (int i = 0; i < 8; ++i) {
+    const int slot = first + lane() / kColumns * 8 + i;
+    if (slot >= fresh.begin) part.u[slot * kPitch + column] = v[i];
+  }
   store_tile(part.tile, kv);
   float sum[16], value[16];
   STRATA_UNROLL
   for (int i = 0; i < 16; ++i) {
     sum[i] = part.tile[i * kPitch + column];
-    value[i] = shuffle(v[i % 8], column + i / 8 * 16);
+    value[i] = part.u[(first + i) * kPitch + column];
   }
+  wave_barrier();
   const float *products = part.diagonal + part.p * 256, *beta = part.table + Table::kBeta + first;
   STRATA_UNROLL
   for (int s = 0; s < 16; ++s) {
     const int slot = first + s;
     float* kept = part.u + slot * kPitch + column;
-    float correction = mul_f32(beta[s], value[s] - sum[s]);
-    if (slot < fresh.begin) correction = *kept;
-    if (slot >= fresh.end) correction = 0;
+    float correction = value[s];
+    if (slot >= fresh.begin) correction = slot < fresh.end ? mul_f32(beta[s], correction - sum[s]) : 0.0f;
     if (slot >= fresh.begin && lane() < kColumns) {
       *kept = correction;
       const int64_t t = place.first + slot;

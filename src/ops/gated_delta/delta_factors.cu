@@ -72,7 +72,7 @@ __device__ inline void make_rows(const DeltaFactorsKernel& a, const FactorsMemor
                              : (present ? a.k + t * a.k_row + key_head * a.k_head : nullptr);
     const float* query = !given && present ? a.q + t * a.q_row + key_head * a.q_head : nullptr;
     float x[kKeys / 32];
-    load_row<kKeys>(key, a.at.dk, given ? 0.0f : 1.0f, x);
+    load_row<kKeys>(key, a.at.dk, given || !present ? 0.0f : 1.0f, x);
     if (!given && present && t + 64 >= a.at.rows) {
       STRATA_UNROLL
       for (int c = 0; c < kKeys / 32; ++c) {
@@ -81,7 +81,7 @@ __device__ inline void make_rows(const DeltaFactorsKernel& a, const FactorsMemor
       }
     }
     const float key_down = store_row<kKeys>(memory.planes, slot, x);
-    load_row<kKeys>(query, a.at.dk, a.query_factor, x);
+    load_row<kKeys>(query, a.at.dk, given || !present ? 0.0f : a.query_factor, x);
     const float query_down = store_row<kKeys>(memory.planes + DeltaChunkLayout<kKeys>::kQueries, slot, x);
     if (lane() == 0) {
       memory.key_down[slot] = key_down;

@@ -13,7 +13,7 @@ constexpr GatedDeltaShape kShape{kRows, 2, 6, 20, 35, HeadMapping::Tiled};
 std::vector<std::string> arms_here() {
   std::vector<std::string> names;
   for (const ArmInfo& arm : arm_infos(gated_delta_anchored_arms()))
-    if (cpu_features().has(arm.isa)) names.push_back(arm.name);
+    if (arm.image == nullptr && cpu_features().has(arm.isa)) names.push_back(arm.name);
   return names;
 }
 
