@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/settings_text.h"
 #include "cli/model_settings.h"
+#include "cli/synth_model.h"
 #include "measure/affinity.h"
 
 namespace strata::cli {
@@ -28,6 +29,8 @@ std::vector<std::string> model_paths(const Settings& settings) {
     else
       for (std::string& path : split_text(text, ',')) paths.push_back(std::move(path));
   }
+  for (std::string& path : paths)
+    if (is_made_model(path)) path = made_model_path(path, default_model_path());
   if (paths.empty()) paths.push_back(model_path(settings));
   return paths;
 }

@@ -7,6 +7,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "cli/common_settings.h"
+#include "cli/synth_model.h"
 
 namespace strata::cli {
 namespace {
@@ -20,7 +21,9 @@ constexpr std::array kModel{
                 .flags = "-m,--model",
                 .type = SettingType::Path,
                 .group = "Model",
-                .help = "GGUF file (of a split set: any shard); not set: the default model that comes with Strata"},
+                .help =
+                    "GGUF file (of a split set: any shard), or synth:SHAPE:TYPE: random weights of a known shape; not "
+                    "set: the default model that comes with Strata"},
     SettingSpec{.name = "device",
                 .flags = "--device",
                 .type = SettingType::Text,
@@ -292,7 +295,8 @@ std::span<const SettingSpec> cache_settings() { return kCache; }
 std::span<const SettingSpec> sampler_settings() { return kSampler; }
 
 const std::vector<std::string>& operator_names() {
-  static const std::vector<std::string> names{"attention",
+  static const std::vector<std::string> names{"argmax",
+                                              "attention",
                                               "causal_conv",
                                               "embedding",
                                               "experts",
@@ -402,8 +406,13 @@ void set_generation(const Settings& settings, GenerateRequest& request) {
 }
 
 std::string model_path(const Settings& settings) {
+  if (const std::string& path = settings.get_text("model"); !path.empty())
+    return is_made_model(path) ? made_model_path(path, default_model_path()) : path;
+  return default_model_path();
+}
+
+std::string default_model_path() {
   namespace fs = std::filesystem;
-  if (const std::string& path = settings.get_text("model"); !path.empty()) return path;
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
   std::string looked;

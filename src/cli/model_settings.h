@@ -29,5 +29,6 @@ void set_generation(const Settings& settings, GenerateRequest& request);  // sam
 
 // The file that -m names, or the default model beside the program. Error{Usage} saying where it was looked for.
 std::string model_path(const Settings& settings);
+std::string default_model_path();
 
 }  // namespace strata::cli

@@ -36,7 +36,7 @@ constexpr std::array kOwn{
     SettingSpec{.name = "synth_shape",
                 .flags = "--shape",
                 .group = "Synth",
-                .help = "qwen3-0.6b, qwen35-0.8b, qwen3-30b-a3b, qwen4exp-mini or qwen4exp-flash",
+                .help = "qwen3-0.6b, qwen35-0.8b, qwen35-9b, qwen3-30b-a3b, qwen4exp-mini or qwen4exp-flash",
                 .persistent = false},
     SettingSpec{.name = "synth_arch",
                 .flags = "--arch",

@@ -1,6 +1,7 @@
 #include "device/cuda.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -135,10 +136,15 @@ class PassGraph {
   PassGraph(const PassGraph&) = delete;
   PassGraph& operator=(const PassGraph&) = delete;
 
-  // For launch().
-  void prepare(std::vector<Launch>& launches) {
+  // Whether a pass differs from the one before in arguments and sizes alone.
+  bool fits(const std::vector<Launch>& launches) const {
     bool alike = launches.size() == nodes_.size();
     for (size_t i = 0; alike && i < launches.size(); ++i) alike = launches[i].function == launches_[i].function;
+    return alike;
+  }
+  // For launch().
+  void prepare(std::vector<Launch>& launches) {
+    const bool alike = fits(launches);
     if (!alike) build(launches);
     for (size_t i = 0; alike && i < launches.size(); ++i) {
       if (launches[i] == launches_[i]) continue;
@@ -178,6 +184,35 @@ class PassGraph {
   std::vector<Launch> launches_;
 };
 
+// Passes of a few kinds take turns: where blocks of positions are completed, windows of drafts, prompts.
+class PassGraphs {
+ public:
+  PassGraph& for_pass(const std::vector<Launch>& launches) {
+    ++clock_;
+    Kept* oldest = &graphs_[0];
+    for (Kept& kept : graphs_) {
+      if (kept.graph.fits(launches)) {
+        kept.used = clock_;
+        return kept.graph;
+      }
+      if (kept.used < oldest->used) oldest = &kept;
+    }
+    oldest->used = clock_;
+    return oldest->graph;
+  }
+  void clear() {
+    for (Kept& kept : graphs_) kept.graph.clear();
+  }
+
+ private:
+  struct Kept {
+    PassGraph graph;
+    uint64_t used = 0;
+  };
+  std::array<Kept, 8> graphs_;
+  uint64_t clock_ = 0;
+};
+
 class CudaStream final : public DeviceStream {
  public:
   explicit CudaStream(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {
@@ -187,7 +222,7 @@ class CudaStream final : public DeviceStream {
   ~CudaStream() override {
     driver().push_context(shared_->context);
     driver().synchronise_stream(stream_);
-    graph_.clear();
+    graphs_.clear();
     for (const cuda::Event event : marks_)
       if (event != nullptr) driver().destroy_event(event);
     driver().destroy_stream(stream_);
@@ -279,11 +314,12 @@ class CudaStream final : public DeviceStream {
   void end_pass(const Marks* marks) override {
     const Current current(*shared_);
     recording_ = false;
-    const bool graph = whole_ && !recorded_.empty();  // a pass that was cut by copies is no graph worth keeping
-    if (graph) graph_.prepare(recorded_);
+    // A pass that was cut by copies is no graph worth keeping.
+    PassGraph* const graph = whole_ && !recorded_.empty() ? &graphs_.for_pass(recorded_) : nullptr;
+    if (graph != nullptr) graph->prepare(recorded_);
     if (marks != nullptr) record_mark(marks->before);
-    if (graph)
-      graph_.launch(stream_);
+    if (graph != nullptr)
+      graph->launch(stream_);
     else
       flush();
     if (marks != nullptr) record_mark(marks->after);
@@ -312,7 +348,7 @@ class CudaStream final : public DeviceStream {
   std::vector<cuda::Event> marks_;
   std::vector<Launch> recorded_;
   bool recording_ = false, whole_ = true;
-  PassGraph graph_;
+  PassGraphs graphs_;
   const char* last_ = "none";
 };
 

@@ -20,6 +20,7 @@
 #ifdef STRATA_FIBER_ASAN
 extern "C" void __sanitizer_start_switch_fiber(void** save, const void* bottom, size_t size);
 extern "C" void __sanitizer_finish_switch_fiber(void* save, const void** bottom, size_t* size);
+extern "C" void __asan_unpoison_memory_region(const volatile void* start, size_t size);
 #endif
 
 #if defined(__x86_64__)
@@ -76,7 +77,12 @@ struct Fiber::State {
     if (memory == MAP_FAILED) throw Error(ErrorKind::Memory, "no stack for an emulated thread");
     stack = static_cast<char*>(memory);
   }
-  ~State() { ::munmap(stack, kStackBytes); }
+  ~State() {
+#ifdef STRATA_FIBER_ASAN
+    __asan_unpoison_memory_region(stack, kStackBytes);  // what is mapped here next is no stack
+#endif
+    ::munmap(stack, kStackBytes);
+  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 

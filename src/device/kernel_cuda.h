@@ -15,8 +15,8 @@ __device__ inline int64_t block_x() { return blockIdx.x; }
 __device__ inline int64_t block_y() { return blockIdx.y; }
 __device__ inline int64_t block_z() { return blockIdx.z; }
 __device__ inline int64_t blocks_x() { return gridDim.x; }
-__device__ inline int lane() { return static_cast<int>(threadIdx.x) % kWave; }
-__device__ inline int wave_index() { return static_cast<int>(threadIdx.x) / kWave; }
+__device__ inline int lane() { return static_cast<int>(threadIdx.x % kWave); }  // unsigned: no code for signs
+__device__ inline int wave_index() { return static_cast<int>(threadIdx.x / kWave); }
 
 __device__ inline void barrier() { __syncthreads(); }  // of the block; every thread comes
 __device__ inline void wave_barrier() { __syncwarp(); }
@@ -47,11 +47,22 @@ __device__ inline float div_f32(float a, float b) { return __fdiv_rn(a, b); }
 __device__ inline float near_div_f32(float a, float b) { return __fdividef(a, b); }  // within 2 ulp where b < 2^126
 __device__ inline float sqrt_f32(float x) { return __fsqrt_rn(x); }
 __device__ inline float fmax_f32(float a, float b) { return a > b ? a : b; }  // b where one is NaN
+__device__ inline float relu_f32(float x) {                                   // NaN stays NaN
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(0.0f));
+  return result;
+}
 __device__ inline double fma_f64(double a, double b, double c) { return __fma_rn(a, b, c); }
 __device__ inline int popcount(uint32_t bits) { return __popc(bits); }
 // Four of the eight bytes low, high: nibble i of the selector (its low three bits) says which becomes byte i.
 __device__ inline uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
   return __byte_perm(low, high, selector);
+}
+// (a & b) | c in one instruction, also where b and c are constants.
+__device__ inline uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t d;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
 }
 // a · b + c in both halves, rounded once.
 __device__ inline uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c) {

@@ -75,6 +75,7 @@ inline float div_f32(float a, float b) { return a / b; }
 inline float near_div_f32(float a, float b) { return a / b; }
 inline float sqrt_f32(float x) { return std::sqrt(x); }
 inline float fmax_f32(float a, float b) { return a > b ? a : b; }
+inline float relu_f32(float x) { return x < 0 ? 0.0f : x; }
 inline double fma_f64(double a, double b, double c) { return std::fma(a, b, c); }
 inline int popcount(uint32_t bits) { return std::popcount(bits); }
 inline uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
@@ -83,6 +84,7 @@ inline uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
   for (int i = 0; i < 4; ++i) result |= static_cast<uint32_t>(bytes >> (selector >> 4 * i & 7u) * 8 & 255u) << 8 * i;
   return result;
 }
+inline uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) { return (a & b) | c; }
 uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c);
 
 float f32_of_f16(uint16_t bits);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "model/append.h"
+#include "ops/argmax/argmax.h"
 #include "ops/attention/attention.h"
 #include "ops/embedding/embedding.h"
 #include "ops/hyper_connection/hyper_connection.h"
@@ -171,6 +172,11 @@ void Forward::set_positions(Batch& batch, const Part& part, std::span<const int3
 
 namespace {
 
+int64_t rows_wanted(const Segment& segment) {
+  const Tensor& asked = segment.logits.empty() ? segment.greedy : segment.logits;
+  return asked.empty() ? 0 : asked.extent(0);
+}
+
 int64_t certain_rows(const Segment& segment) {
   return segment.certain < 0 ? static_cast<int64_t>(segment.tokens.size()) : segment.certain;
 }
@@ -206,6 +212,14 @@ Forward::Batch Forward::make_batch(std::span<const Segment> segments) {
     row += rows;
   }
   return batch;
+}
+
+void Forward::allow(const std::function<bool(int32_t)>& allowed) {
+  std::vector<uint32_t> words(static_cast<size_t>((int64_t{spec_.vocabulary} + 31) / 32), 0);
+  for (int32_t id = 0; id < spec_.vocabulary; ++id)
+    if (allowed(id)) words[static_cast<size_t>(id / 32)] |= 1u << (id % 32);
+  choices_ = SpaceMemory(arena_.space(), words.size() * sizeof(uint32_t));
+  arena_.space().copy(choices_.data(), words.data(), words.size() * sizeof(uint32_t));
 }
 
 void Forward::run(std::span<const int32_t> tokens, Sequence& sequence, const Tensor& logits, const Tensor& tap) {
@@ -267,15 +281,15 @@ void Forward::finish(const Batch& batch, std::span<const Segment> segments, cons
         apply_norm(own, weights_.output_norm, tap);
     }
     row += rows;
-    if (!segment.logits.empty()) wanted += segment.logits.extent(0);
+    wanted += rows_wanted(segment);
   }
   if (wanted == 0) return;
   const Tensor last = arena_.f32({wanted, width}), final_hidden = arena_.f32({wanted, hidden});
   row = wanted = 0;
   for (const Segment& segment : segments) {
     row += static_cast<int64_t>(segment.tokens.size());
-    if (segment.logits.empty()) continue;
-    const int64_t count = segment.logits.extent(0);
+    const int64_t count = rows_wanted(segment);
+    if (count == 0) continue;
     copy_rows(queue_, wide.slice(row - count, count), last.slice(wanted, count));
     wanted += count;
   }
@@ -284,14 +298,22 @@ void Forward::finish(const Batch& batch, std::span<const Segment> segments, cons
   else
     apply_norm(last, weights_.output_norm, final_hidden);
   observe("final_hidden", -1, final_hidden);
-  if (segments.size() == 1) return apply(weights_.head, final_hidden, result(segments[0].logits));
+  const bool alone = segments.size() == 1 && segments[0].greedy.empty();
+  if (alone) return apply(weights_.head, final_hidden, result(segments[0].logits));
   const Tensor logits = arena_.f32({wanted, spec_.vocabulary});
   apply(weights_.head, final_hidden, logits);
   wanted = 0;
   for (const Segment& segment : segments) {
-    if (segment.logits.empty()) continue;
-    const int64_t count = segment.logits.extent(0);
-    results_.push_back({logits.slice(wanted, count), segment.logits});
+    const int64_t count = rows_wanted(segment);
+    if (!segment.logits.empty()) results_.push_back({logits.slice(wanted, count), segment.logits});
+    if (!segment.greedy.empty()) {
+      const Tensor ids = arena_.i32({count, 1});
+      const Tensor allowed = choices_.bytes() == 0
+                                 ? Tensor{}
+                                 : make_tensor(choices_.data(), DType::I32, {(int64_t{spec_.vocabulary} + 31) / 32});
+      argmax(queue_, {logits.slice(wanted, count), allowed, ids});
+      results_.push_back({ids, segment.greedy});
+    }
     wanted += count;
   }
 }

@@ -34,6 +34,9 @@ struct Segment {
   // The first so many of the tokens will never be taken back by Sequence::truncate; -1: all. Nor will any token of an
   // earlier call. The results do not depend on it.
   int64_t certain = -1;
+  // i32 [r, 1]: of the last r tokens the most likely one to follow, among those that allow() names, as argmax gives it
+  // (ops/argmax); empty for none. With logits too, r is the same.
+  Tensor greedy{};
 };
 
 class Forward {
@@ -57,6 +60,9 @@ class Forward {
   // feeds the next draft step. Error{Model} when the model has no MTP block.
   void draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t first, Sequence& sequence,
              const Tensor& logits, const Tensor& next_tap = {});
+
+  // Which tokens Segment::greedy may name; every one before the first call.
+  void allow(const std::function<bool(int32_t)>& allowed);
 
   const ModelSpec& spec() const { return spec_; }
   Queue& queue() { return queue_; }
@@ -120,6 +126,7 @@ class Forward {
   Queue& queue_;
   ForwardOptions options_;
   RopeFrequencies rope_;
+  SpaceMemory choices_;  // a bit for each token that may be named
   Arena arena_;
   std::vector<IndexerSpec> indexers_;  // that differ in what is scored
   std::vector<char> staging_;          // inputs on their way to an accelerator

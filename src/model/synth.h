@@ -36,8 +36,8 @@ struct SynthShape {
   int mtp = 0;          // MTP blocks
 };
 
-// qwen3-0.6b, qwen35-0.8b, qwen3-30b-a3b, qwen4exp-mini, qwen4exp-flash: published shapes, and that of the default
-// model.
+// qwen3-0.6b, qwen35-0.8b, qwen35-9b, qwen3-30b-a3b, qwen4exp-mini, qwen4exp-flash: published shapes, and that of the
+// default model.
 std::optional<SynthShape> named_synth_shape(std::string_view name);
 std::string synth_shape_names();
 // A few layers of an architecture, some megabytes. Error{Usage} naming the known ones.

@@ -83,4 +83,29 @@ int64_t mma_many_waves(const MmaFormat& format, int64_t out, int64_t shared_limi
   return waves;
 }
 
+// Whole rounds of blocks for all multiprocessors, as few as leave room for enough waves beside the sums of the chunks.
+MmaOnePlan mma_one_plan(const MmaFormat& format, const Tensor& weight, bool alone, int64_t shared_limit,
+                        int64_t multiprocessors) {
+  constexpr int64_t kEnough = 8, kMost = 12, kRounds = 64;
+  const DTypeInfo& type = info(format.type);
+  const auto elements = static_cast<int>(type.block_elements), bytes = static_cast<int>(type.block_bytes);
+  const int64_t in = weight.extent(weight.rank - 1), out = weight.extent(weight.rank - 2), chunks = in / kMmaChunk;
+  const int64_t stride = weight.stride(weight.rank - 2), tiles = (out + 15) / 16;
+  const bool placed = kMmaChunk / elements * bytes % 16 == 0;
+  if (in % kMmaChunk != 0 || (placed && stride % 16 != 0) || out > INT32_MAX / 2) return {};
+  const int64_t wave = mma_one_wave_bytes(elements, bytes, format.group, format.minima);
+  for (int64_t rounds = 1; rounds <= kRounds; ++rounds) {
+    MmaOnePlan plan;
+    plan.blocks = std::min(tiles, multiprocessors * rounds);
+    plan.tiles = (tiles + plan.blocks - 1) / plan.blocks;
+    const int64_t items = plan.tiles * chunks;
+    const int64_t fixed = (alone ? in / 32 * (kMmaOneWords + 1) + items * 16 : items * 16 * 8) * 4;
+    plan.waves = std::min({kMost, items, (shared_limit - fixed) / wave});
+    plan.shared = fixed + plan.waves * wave;
+    if (fixed < shared_limit && plan.waves >= std::min(kEnough, items)) return plan;
+    if (plan.blocks == tiles) break;
+  }
+  return {};
+}
+
 }  // namespace strata

@@ -27,4 +27,12 @@ int64_t mma_few_shared(const MmaFormat& format, int64_t in, int64_t waves);
 int64_t mma_many_waves(const MmaFormat& format, int64_t out, int64_t shared_limit);
 int64_t mma_many_shared(const MmaFormat& format, int64_t waves);
 
+// One row of x, or up to eight (mma_one.h): blocks that take 16 weight rows in turn, at most `tiles` times, and waves
+// of a block. No blocks: these weights are not for it.
+struct MmaOnePlan {
+  int64_t blocks = 0, waves = 0, tiles = 0, shared = 0;
+};
+MmaOnePlan mma_one_plan(const MmaFormat& format, const Tensor& weight, bool alone, int64_t shared_limit,
+                        int64_t multiprocessors);
+
 }  // namespace strata

@@ -5,8 +5,8 @@
 // of x gives the same bits in any tile.
 //
 // Formats with minima: scale · level - min = scale · (level - c) - (min - scale · c), where c is the whole number next
-// to min / scale within the range of the levels. Neither part is more than twice the weight: nothing cancels. The second
-// meets the sum of the 32 elements of x.
+// to min / scale within the range of the levels. Neither part is more than twice the weight: nothing cancels. The
+// second meets the sum of the 32 elements of x.
 #pragma once
 
 #include "ops/mma_layout.h"
@@ -75,8 +75,54 @@ __device__ constexpr bool has_byte_levels(long) {
   return false;
 }
 
+template <class F>
+__device__ constexpr auto has_signed_levels(int) -> decltype(F::signed_bytes(nullptr, 0), bool{}) {
+  return true;
+}
+template <class F>
+__device__ constexpr bool has_signed_levels(long) {
+  return false;
+}
+
+template <class F>
+__device__ constexpr auto has_grid_levels(int) -> decltype(F::grid(nullptr, 0), bool{}) {
+  return true;
+}
+template <class F>
+__device__ constexpr bool has_grid_levels(long) {
+  return false;
+}
+
 // 128 + c, taken away, in both halves of a pair: bf16 from 128 to 256 are the whole numbers.
 __device__ constexpr uint32_t minus_pair(uint32_t c) { return (0xc300u + c) * 0x10001u; }
+
+// A scale with its minimum about the centre.
+struct Centred {
+  float minus_rest;  // scale · c - min
+  uint32_t minus_pair;
+};
+template <class F>
+__device__ inline Centred centred_scale(const Scale& scale) {
+  float centre = near_div_f32(scale.min, scale.scale);
+  if (!(centre > 0)) centre = 0;  // and where it is NaN
+  if (centre > F::kTop) centre = F::kTop;
+  const float shifted = centre + 8388608.0f;  // to a whole number, its lowest bits
+  return {fma_f32(scale.scale, shifted - 8388608.0f, -scale.min), minus_pair(bits_of_f32(shifted) & 127u)};
+}
+
+// Bytes 0, 2 and 1, 3 as pairs of bf16: each below 128, minus what `minus` says; and signed, as their low seven bits
+// less their sign: bit 7 doubles 128.
+__device__ inline void pairs_of_bytes(uint32_t bytes, uint32_t minus, uint32_t (&pairs)[2]) {
+  constexpr uint32_t kOne = 0x3f803f80u;
+  pairs[0] = fma_bf16x2(and_or(bytes, 0x007f007fu, 0x43004300u), kOne, minus);
+  pairs[1] = fma_bf16x2(and_or(bytes >> 8, 0x007f007fu, 0x43004300u), kOne, minus);
+}
+__device__ inline void pairs_of_signed(uint32_t bytes, uint32_t (&pairs)[2]) {
+  constexpr uint32_t kMinusOne = 0xbf80bf80u;
+  const uint32_t odd = bytes >> 8;
+  pairs[0] = fma_bf16x2(and_or(bytes, 0x00800080u, 0x43004300u), kMinusOne, and_or(bytes, 0x007f007fu, 0x43004300u));
+  pairs[1] = fma_bf16x2(and_or(odd, 0x00800080u, 0x43004300u), kMinusOne, and_or(odd, 0x007f007fu, 0x43004300u));
+}
 
 // Levels of elements 4 i .. 4 i + 3 of a chunk as pairs (0, 2) and (1, 3) of bf16. Formats with minima: less the
 // centre, whose minus_pair is given.
@@ -90,11 +136,15 @@ __device__ inline void level_pairs(Bytes chunk, int i, uint32_t centre, uint32_t
     constexpr int kPerBlock = F::kElements / 4;
     const Bytes block = chunk + i / kPerBlock * F::kBytes;
     if constexpr (has_byte_levels<F>(0)) {
-      const uint32_t bytes = F::bytes(block, i % kPerBlock), one = 0x3f803f80u;
       constexpr uint32_t kConstant = minus_pair(F::kMinus);
-      const uint32_t minus = F::kMin ? centre : kConstant;
-      pairs[0] = fma_bf16x2((bytes & 0x007f007fu) | 0x43004300u, one, minus);
-      pairs[1] = fma_bf16x2((bytes >> 8 & 0x007f007fu) | 0x43004300u, one, minus);
+      pairs_of_bytes(F::bytes(block, i % kPerBlock), F::kMin ? centre : kConstant, pairs);
+    } else if constexpr (has_signed_levels<F>(0)) {
+      pairs_of_signed(F::signed_bytes(block, i % kPerBlock), pairs);
+    } else if constexpr (has_grid_levels<F>(0)) {
+      pairs_of_bytes(F::grid(block, i % kPerBlock), minus_pair(0), pairs);
+      const uint32_t signs = F::signs(block, i % kPerBlock);  // to the tops of both halves: 0 and 2, 1 and 3
+      pairs[0] ^= signs * 0x20008000u & 0x80008000u;
+      pairs[1] ^= signs * 0x10004000u & 0x80008000u;
     } else {
       static_assert(!F::kMin, "minima go with byte levels");
       float q[4];
@@ -183,12 +233,8 @@ struct WeightStage {
     const int element = group * kGroup;
     const Scale scale = F::scale(start + element / F::kElements * F::kBytes, element % F::kElements / 16);
     if constexpr (F::kMin) {
-      float centre = near_div_f32(scale.min, scale.scale);
-      if (!(centre > 0)) centre = 0;  // and where it is NaN
-      if (centre > F::kTop) centre = F::kTop;
-      const float shifted = centre + 8388608.0f;  // to a whole number, its lowest bits
-      const Bits16 bits{{bits_of_f32(scale.scale), bits_of_f32(fma_f32(scale.scale, shifted - 8388608.0f, -scale.min)),
-                         minus_pair(bits_of_f32(shifted) & 127u), 0}};
+      const Centred centred = centred_scale<F>(scale);
+      const Bits16 bits{{bits_of_f32(scale.scale), bits_of_f32(centred.minus_rest), centred.minus_pair, 0}};
       store16(under(row, group), bits);
     } else {
       *reinterpret_cast<float*>(under(row, group)) = scale.scale;

@@ -23,4 +23,18 @@ constexpr int mma_stage_bytes(int elements, int bytes, int group, bool minima, i
   return rows * (stages * mma_row_stride(elements, bytes) + 4 * mma_scales(elements, group, minima));
 }
 
+// One row of x, or up to eight (mma_one.h). Where a chunk is whole pieces of 16 bytes, rows are where they are copied
+// as they lie.
+inline constexpr int kMmaOneWords = 48;  // of split x for 32 elements
+constexpr int mma_one_pieces(int elements, int bytes) {
+  const int row = kMmaChunk / elements * bytes;
+  return (row + (row % 16 == 0 ? 15 : 30)) / 16;
+}
+constexpr int mma_one_stride(int elements, int bytes) { return 16 * (mma_one_pieces(elements, bytes) / 2 * 2 + 1); }
+constexpr int mma_one_stages(int elements, int bytes) { return 16 * mma_one_stride(elements, bytes) <= 3200 ? 3 : 2; }
+constexpr int mma_one_wave_bytes(int elements, int bytes, int group, bool minima) {
+  const int scales = elements == 1 ? 0 : 16 * 4 * (kMmaChunk / group + 4) * (minima ? 3 : 1);
+  return 16 * mma_one_stride(elements, bytes) * mma_one_stages(elements, bytes) + scales;
+}
+
 }  // namespace strata

@@ -1,5 +1,6 @@
 #include "ops/registry.h"
 
+#include "ops/argmax/parity.h"
 #include "ops/attention/parity.h"
 #include "ops/causal_conv/parity.h"
 #include "ops/embedding/parity.h"
@@ -22,6 +23,7 @@ namespace strata {
 
 const std::vector<OperatorEvidence>& operator_evidence() {
   static const std::vector<OperatorEvidence> list{
+      argmax_evidence(),
       attention_evidence(),
       causal_conv_evidence(),
       embedding_evidence(),

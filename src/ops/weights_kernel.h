@@ -82,13 +82,13 @@ __device__ inline uint32_t selector_of(uint32_t nibbles) {
   const uint32_t pairs = nibbles | nibbles >> 4;
   return (pairs & 0xffu) | (pairs >> 8 & 0xff00u);
 }
-// Levels of IQ4_NL and IQ4_XS plus 128.
-__device__ inline void put_iq4(uint32_t nibbles, float (&q)[4]) {
+// Levels of IQ4_NL and IQ4_XS as signed bytes.
+__device__ inline uint32_t iq4_bytes(uint32_t nibbles) {
   const uint32_t selector = selector_of(nibbles);
-  const uint32_t low = byte_permute(0x3f2d1801u, 0x766a5d4fu, selector);
-  const uint32_t high = byte_permute(0xa6998d81u, 0xf1d9c5b5u, selector);
+  const uint32_t low = byte_permute(0xbfad9881u, 0xf6eaddcfu, selector);
+  const uint32_t high = byte_permute(0x26190d01u, 0x71594535u, selector);
   const uint32_t mask = (nibbles >> 3 & 0x01010101u) * 255u;
-  put_bytes((low & ~mask) | (high & mask), 128, q);
+  return (low & ~mask) | (high & mask);
 }
 // E2M1 doubled; -0 keeps its sign.
 __device__ inline void put_e2m1(uint32_t nibbles, float (&q)[4]) {
@@ -113,12 +113,12 @@ constexpr uint32_t kIq2xxsPacked = packed(kIq2xxsValues, 0), kIq2xsPacked = pack
                    kIq3xxsLow = packed(kIq3xxsValues, 0), kIq3xxsHigh = packed(kIq3xxsValues, 4),
                    kIq3sLow = packed(kIq3sValues, 0), kIq3sHigh = packed(kIq3sValues, 4);
 // Half of a grid row of 8 (two bits an element), and a grid row of 4 (three bits).
-__device__ inline void put_row8(uint32_t code, int half, uint32_t values, float (&q)[4]) {
-  put_bytes(select_pairs(values, code >> 8 * half & 255u), 0, q);
+__device__ inline uint32_t grid_row8(uint32_t code, int half, uint32_t values) {
+  return select_pairs(values, code >> 8 * half & 255u);
 }
-__device__ inline void put_row4(uint32_t code, uint32_t low, uint32_t high, float (&q)[4]) {
+__device__ inline uint32_t grid_row4(uint32_t code, uint32_t low, uint32_t high) {
   const uint32_t selector = (code & 7u) | (code & 0x38u) << 1 | (code & 0x1c0u) << 2 | (code & 0xe00u) << 3;
-  put_bytes(byte_permute(low, high, selector), 0, q);
+  return byte_permute(low, high, selector);
 }
 
 struct Scale {
@@ -143,6 +143,24 @@ template <class Self, int kMinusOf>
 struct ByteLevels {
   static constexpr int kMinus = kMinusOf;
   __device__ static void levels(Bytes b, int i, float (&q)[4]) { put_bytes(Self::bytes(b, i), kMinus, q); }
+};
+
+// Levels that are signed_bytes(block, i).
+template <class Self>
+struct SignedLevels {
+  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
+    put_bytes(Self::signed_bytes(b, i) ^ 0x80808080u, 128, q);
+  }
+};
+
+// Levels of grids: grid(block, i), bytes below 128, and signs(block, i): bit k is set where element k is negative; bits
+// 4 to 7 are not looked at.
+template <class Self>
+struct GridLevels {
+  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
+    put_bytes(Self::grid(b, i), 0, q);
+    put_signs(Self::signs(b, i), q);
+  }
 };
 
 // Low nibbles of 16 bytes, then their high nibbles.
@@ -182,11 +200,9 @@ struct Format<kQ5_1> : Blocks<32, 24, 32, true>, ByteLevels<Format<kQ5_1>, 0> {
   }
 };
 template <>
-struct Format<kQ8_0> : Blocks<32, 34, 32> {
+struct Format<kQ8_0> : Blocks<32, 34, 32>, SignedLevels<Format<kQ8_0>> {
   __device__ static Scale scale(Bytes b, int) { return {load_f16(b)}; }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
-    put_bytes(load_u32<kAlign>(b + 2 + 4 * i) ^ 0x80808080u, 128, q);
-  }
+  __device__ static uint32_t signed_bytes(Bytes b, int i) { return load_u32<kAlign>(b + 2 + 4 * i); }
 };
 template <>
 struct Format<kQ1_0> : Blocks<128, 18, 32> {
@@ -204,19 +220,19 @@ struct Format<kQ2_0> : Blocks<64, 18, 32> {
   }
 };
 template <>
-struct Format<kIq4Nl> : Blocks<32, 18, 32> {
+struct Format<kIq4Nl> : Blocks<32, 18, 32>, SignedLevels<Format<kIq4Nl>> {
   __device__ static Scale scale(Bytes b, int) { return {load_f16(b)}; }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) { put_iq4(nibbles32<kAlign>(b + 2, i), q); }
+  __device__ static uint32_t signed_bytes(Bytes b, int i) { return iq4_bytes(nibbles32<kAlign>(b + 2, i)); }
 };
 template <>
-struct Format<kIq4Xs> : Blocks<256, 136, 32> {
+struct Format<kIq4Xs> : Blocks<256, 136, 32>, SignedLevels<Format<kIq4Xs>> {
   __device__ static Scale scale(Bytes b, int i) {
     const int group = i / 2;
     const uint32_t steps = nibble(b[4 + group / 2], group % 2) | (load_u16(b + 2) >> 2 * group & 3u) << 4;
     return {load_f16(b) * level(steps, 32)};
   }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
-    put_iq4(nibbles32<kAlign>(b + 8 + 16 * (i / 8), i % 8), q);
+  __device__ static uint32_t signed_bytes(Bytes b, int i) {
+    return iq4_bytes(nibbles32<kAlign>(b + 8 + 16 * (i / 8), i % 8));
   }
 };
 template <>
@@ -301,61 +317,70 @@ struct Format<kQ6_K> : Blocks<256, 210, 16>, ByteLevels<Format<kQ6_K>, 32> {
 };
 
 template <>
-struct Format<kIq2Xxs> : Blocks<256, 66, 32> {
+struct Format<kIq2Xxs> : Blocks<256, 66, 32>, GridLevels<Format<kIq2Xxs>> {
   __device__ static uint32_t word(Bytes b, int group) { return load_u32<kAlign>(b + 6 + 8 * group); }
   __device__ static Scale scale(Bytes b, int i) {
     return {load_f16(b) * (0.5f + level(word(b, i / 2) >> 28, 0)) * 0.25f};
   }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
+  __device__ static uint32_t grid(Bytes b, int i) {
     const int group = i / 8, k = i % 8 / 2, half = i % 2;
-    put_row8(kIq2xxsCodes[b[2 + 8 * group + k]], half, kIq2xxsPacked, q);
-    put_signs(even_signs(word(b, group) >> 7 * k & 127u) >> 4 * half, q);
+    return grid_row8(kIq2xxsCodes[b[2 + 8 * group + k]], half, kIq2xxsPacked);
+  }
+  __device__ static uint32_t signs(Bytes b, int i) {
+    const int group = i / 8, k = i % 8 / 2, half = i % 2;
+    return even_signs(word(b, group) >> 7 * k & 127u) >> 4 * half;
   }
 };
 template <>
-struct Format<kIq2Xs> : Blocks<256, 74, 16> {
+struct Format<kIq2Xs> : Blocks<256, 74, 16>, GridLevels<Format<kIq2Xs>> {
   __device__ static Scale scale(Bytes b, int i) {
     return {load_f16(b) * (0.5f + level(nibble(b[66 + i / 2], i % 2), 0)) * 0.25f};
   }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
+  __device__ static uint32_t grid(Bytes b, int i) {
     const uint32_t entry = load_u16(b + 2 + 2 * (i / 2));
-    put_row8(kIq2xsCodes[entry & 511u], i % 2, kIq2xsPacked, q);
-    put_signs(even_signs(entry >> 9) >> 4 * (i % 2), q);
+    return grid_row8(kIq2xsCodes[entry & 511u], i % 2, kIq2xsPacked);
+  }
+  __device__ static uint32_t signs(Bytes b, int i) {
+    const uint32_t entry = load_u16(b + 2 + 2 * (i / 2));
+    return even_signs(entry >> 9) >> 4 * (i % 2);
   }
 };
 template <>
-struct Format<kIq2S> : Blocks<256, 82, 16> {
+struct Format<kIq2S> : Blocks<256, 82, 16>, GridLevels<Format<kIq2S>> {
   __device__ static Scale scale(Bytes b, int i) {
     return {load_f16(b) * (0.5f + level(nibble(b[74 + i / 2], i % 2), 0)) * 0.25f};
   }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
+  __device__ static uint32_t grid(Bytes b, int i) {
     const int g = i / 2;
-    const uint32_t high = b[66 + g / 4] >> 2 * (g % 4) & 3u;
-    put_row8(kIq2sCodes[b[2 + g] | high << 8], i % 2, kIq2sPacked, q);
-    put_signs(static_cast<uint32_t>(b[34 + g]) >> 4 * (i % 2), q);
+    return grid_row8(kIq2sCodes[b[2 + g] | (b[66 + g / 4] >> 2 * (g % 4) & 3u) << 8], i % 2, kIq2sPacked);
+  }
+  __device__ static uint32_t signs(Bytes b, int i) {
+    const int g = i / 2;
+    return static_cast<uint32_t>(b[34 + g]) >> 4 * (i % 2);
   }
 };
 template <>
-struct Format<kIq3Xxs> : Blocks<256, 98, 32> {
+struct Format<kIq3Xxs> : Blocks<256, 98, 32>, GridLevels<Format<kIq3Xxs>> {
   __device__ static uint32_t word(Bytes b, int group) { return load_u32<kAlign>(b + 66 + 4 * group); }
   __device__ static Scale scale(Bytes b, int i) {
     return {load_f16(b) * (0.5f + level(word(b, i / 2) >> 28, 0)) * 0.5f};
   }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
-    put_row4(kIq3xxsCodes[b[2 + i]], kIq3xxsLow, kIq3xxsHigh, q);
-    put_signs(even_signs(word(b, i / 8) >> 7 * (i % 8 / 2) & 127u) >> 4 * (i % 2), q);
+  __device__ static uint32_t grid(Bytes b, int i) { return grid_row4(kIq3xxsCodes[b[2 + i]], kIq3xxsLow, kIq3xxsHigh); }
+  __device__ static uint32_t signs(Bytes b, int i) {
+    return even_signs(word(b, i / 8) >> 7 * (i % 8 / 2) & 127u) >> 4 * (i % 2);
   }
 };
 template <>
-struct Format<kIq3S> : Blocks<256, 110, 32> {
+struct Format<kIq3S> : Blocks<256, 110, 32>, GridLevels<Format<kIq3S>> {
   __device__ static Scale scale(Bytes b, int i) {
     const int group = i / 2;
     return {load_f16(b) * level(1u + 2u * nibble(b[106 + group / 2], group % 2), 0)};
   }
-  __device__ static void levels(Bytes b, int i, float (&q)[4]) {
-    const uint32_t ninth = b[66 + i / 8] >> i % 8 & 1u;
-    put_row4(kIq3sCodes[b[2 + i] | ninth << 8], kIq3sLow, kIq3sHigh, q);
-    put_signs(static_cast<uint32_t>(b[74 + i / 2]) >> 4 * (i % 2), q);
+  __device__ static uint32_t grid(Bytes b, int i) {
+    return grid_row4(kIq3sCodes[b[2 + i] | (b[66 + i / 8] >> i % 8 & 1u) << 8], kIq3sLow, kIq3sHigh);
+  }
+  __device__ static uint32_t signs(Bytes b, int i) {
+    return static_cast<uint32_t>(b[74 + i / 2]) >> 4 * (i % 2);
   }
 };
 

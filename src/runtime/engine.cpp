@@ -54,6 +54,7 @@ Engine::Engine(const EngineOptions& options, Log& log)
   for (const auto& [op, arm] : options.arms) queue_.request_arm(op, arm);
   load_tokenizer();
   model_.place(queue_.space());
+  if (tokenizer_) forward_.allow([this](int32_t id) { return tokenizer_->may_be_sampled(id); });
   loading_.reset();
   if (const std::string scaling = describe_rope(model_.spec()); !scaling.empty()) log.info("RoPE: " + scaling);
 }

@@ -39,6 +39,7 @@ class Constraint {
       : state_(std::in_place, grammar, trie), ends_(ignore_end ? trie.data().ends : std::vector<int32_t>()) {}
 
   bool complete() const { return state_ && state_->finished(); }
+  bool none() const { return !state_; }  // every token is allowed
   const text::TokenMask* allowed() {
     if (!state_) return nullptr;
     state_->allowed_tokens(mask_);

@@ -17,6 +17,16 @@ void check_range(const char* name, double value, double min, double max) {
 
 }  // namespace
 
+LogitsError not_finite(int64_t token, size_t position) {
+  return {"the logit of token " + std::to_string(token) + " is not finite; the model file or an arm is broken",
+          "position " + std::to_string(position)};
+}
+
+bool Sampler::takes_likeliest() const {
+  return options_.temperature == 0 && options_.repetition_penalty == 1 && options_.presence_penalty == 0 &&
+         options_.frequency_penalty == 0;
+}
+
 Sampler::Sampler(const SamplerOptions& options, std::function<bool(int32_t)> allowed)
     : options_(options), allowed_(std::move(allowed)), random_(options.seed) {
   random_.skip(options.skip);
@@ -30,10 +40,7 @@ Sampler::Sampler(const SamplerOptions& options, std::function<bool(int32_t)> all
 
 int32_t Sampler::sample(std::span<float> logits, std::span<const int32_t> history, const text::TokenMask* grammar) {
   for (size_t id = 0; id < logits.size(); ++id)
-    if (!std::isfinite(logits[id]))
-      throw LogitsError(
-          "the logit of token " + std::to_string(id) + " is not finite; the model file or an arm is broken",
-          "position " + std::to_string(history.size()));
+    if (!std::isfinite(logits[id])) throw not_finite(static_cast<int64_t>(id), history.size());
   if (grammar != nullptr && grammar->size() != static_cast<int32_t>(logits.size()))
     throw Error(ErrorKind::Argument, "the grammar's mask has " + std::to_string(grammar->size()) +
                                          " tokens, the logits " + std::to_string(logits.size()));

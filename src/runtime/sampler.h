@@ -30,6 +30,8 @@ struct LogitsError : Error {
   LogitsError(const std::string& message, const std::string& where) : Error(ErrorKind::Model, message, where) {}
 };
 
+LogitsError not_finite(int64_t token, size_t position);
+
 class Sampler {
  public:
   // `allowed(id)` false: the token is never chosen (padding). Error{Usage} for values out of range.
@@ -38,6 +40,7 @@ class Sampler {
   // Chooses a token; ties go to the lower id. history: every token so far, prompt included. logits are changed by the
   // penalties. Error{Model} when a logit is NaN or infinite, or when no token is allowed: the model or an arm is
   // broken, and its text would be noise. grammar: only these tokens are candidates; Error{Argument} when there is none.
+  bool takes_likeliest() const;  // whatever came before: the largest logit alone decides
   int32_t sample(std::span<float> logits, std::span<const int32_t> history, const text::TokenMask* grammar = nullptr);
 
  private:

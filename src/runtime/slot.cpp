@@ -144,8 +144,11 @@ Segment Slot::next(int64_t limit) {
     wanted = static_cast<int64_t>(rows_.size());
   }
   const int64_t vocabulary = context_.forward.spec().vocabulary;
-  logits_.resize(static_cast<size_t>(wanted * vocabulary));
-  if (wanted > 0) segment.logits = make_f32(logits_.data(), {wanted, vocabulary});
+  const bool named = takes_likeliest();
+  greedy_.assign(static_cast<size_t>(named ? wanted : 0), 0);
+  logits_.resize(static_cast<size_t>(named ? 0 : wanted * vocabulary));
+  if (wanted > 0 && named) segment.greedy = make_tensor(greedy_.data(), DType::I32, {wanted, 1});
+  if (wanted > 0 && !named) segment.logits = make_f32(logits_.data(), {wanted, vocabulary});
   if (mtp_) segment.tap = mtp_->taps(static_cast<int64_t>(segment.tokens.size()));
   return segment;
 }
@@ -185,19 +188,34 @@ void Slot::finish_if_full() {
   if (sequence_.length() == sequence_.capacity()) stop(FinishReason::Length);
 }
 
+// On an accelerator logits would have to come to the host.
+bool Slot::takes_likeliest() const {
+  return context_.forward.queue().accelerator() != nullptr && sampler_.takes_likeliest() && constraint_.none() &&
+         !callbacks_.logits;
+}
+
+int32_t Slot::likeliest(size_t row) const {
+  const int32_t token = greedy_[row];
+  if (token <= -2) throw not_finite(-2 - int64_t{token}, history_.size());
+  if (token < 0) throw Error(ErrorKind::Model, "no token may be sampled");
+  return token;
+}
+
 // A draft holds when the sampler chooses the same token from the row before it: as if there were no drafts.
 int Slot::choose_tokens() {
   const auto vocabulary = static_cast<size_t>(context_.forward.spec().vocabulary);
-  const size_t rows = logits_.size() / vocabulary;
+  const size_t rows = greedy_.empty() ? logits_.size() / vocabulary : greedy_.size();
   for (size_t row = 0; row < rows; ++row) {
     int32_t token = 0;
-    const std::span<float> logits(logits_.data() + row * vocabulary, vocabulary);
-    if (callbacks_.logits) callbacks_.logits(logits);
-    {
+    if (greedy_.empty()) {
+      const std::span<float> logits(logits_.data() + row * vocabulary, vocabulary);
+      if (callbacks_.logits) callbacks_.logits(logits);
       const ProfileSpan span(context_.forward.queue().profiler, "sample", "host");
       token = sampler_.sample(logits, history_, constraint_.allowed());
-      constraint_.accept(token);
+    } else {
+      token = likeliest(row);
     }
+    constraint_.accept(token);
     if (!take(token)) return static_cast<int>(row);
     if (row + 1 == rows || drafts_[row] != token) return static_cast<int>(row);
   }

@@ -58,7 +58,9 @@ class Slot {
 
  private:
   int64_t next_checkpoint() const;  // the end of the prompt when there is none
-  int choose_tokens();              // how many drafts held
+  bool takes_likeliest() const;     // which the forward pass names: no logits are needed
+  int32_t likeliest(size_t row) const;
+  int choose_tokens();  // how many drafts held
   bool take(int32_t token);
   void finish_if_full();
   bool drafts() const { return mtp_ || lookup_ || request_.drafter; }
@@ -74,6 +76,7 @@ class Slot {
   Output output_;
   std::vector<int32_t> history_, drafts_, rows_;
   std::vector<float> logits_;
+  std::vector<int32_t> greedy_;       // instead of logits
   std::vector<int64_t> checkpoints_;  // still to come
   std::vector<Sequence> copies_;
   std::optional<PromptLookup> lookup_;

@@ -6,12 +6,14 @@
 
 namespace strata {
 
-extern const KernelImage kernel_image_attention_fma, kernel_image_attention_mma;
+extern const KernelImage kernel_image_attention_fma, kernel_image_attention_mma, kernel_image_attention_stream;
 
 namespace {
 
 constexpr const char* kOp = "attention";
 
+void run_stream(Queue& queue, const AttentionArgs& args) { cell_attention_stream(queue, kOp, cells_of(args)); }
+std::string stream_refusal(const AttentionArgs& args) { return cell_attention_stream_refusal(cells_of(args)); }
 void run_mma(Queue& queue, const AttentionArgs& args) { cell_attention_mma(queue, kOp, cells_of(args)); }
 std::string mma_refusal(const AttentionArgs& args) { return cell_attention_mma_refusal(cells_of(args)); }
 void run_fma(Queue& queue, const AttentionArgs& args) { cell_attention_fma(queue, kOp, cells_of(args)); }
@@ -22,6 +24,7 @@ void run(Queue& queue, const AttentionArgs& args) {
 }
 
 constexpr Arm<AttentionArgs> kArms[] = {
+    {"stream", stream_refusal, run_stream, true, false, CpuIsa::Portable, &kernel_image_attention_stream, 90},
     {"mma", mma_refusal, run_mma, true, false, CpuIsa::Portable, &kernel_image_attention_mma, 90},
     {"fma", always_runs<AttentionArgs>, run_fma, true, false, CpuIsa::Portable, &kernel_image_attention_fma},
     {"avx512", always_runs<AttentionArgs>, run<kSoftmaxAvx512>, true, false, CpuIsa::Avx512},

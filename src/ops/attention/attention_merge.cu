@@ -8,7 +8,8 @@ using namespace strata::gpu;
 
 namespace {
 
-constexpr int kThreads = 256, kChannels = 64, kParts = kThreads / kChannels, kChunk = 1024;  // splits at a time
+constexpr int kThreads = 256, kChannels = 64, kParts = kThreads / kChannels;
+constexpr int kChunk = kMergeChunk, kAhead = 16;  // splits at a time, loads that a thread has under way
 
 // ln x of a positive number, far more exact than f32.
 __device__ double log_f64(float x) {
@@ -28,8 +29,9 @@ __device__ double log_f64(float x) {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(256) attention_merge(const AttentionKernel a) {
-  auto* weights = reinterpret_cast<float*>(shared_memory());  // [kChunk]
-  float* sums = weights + kChunk;                             // [2, kThreads]
+  auto* weights = reinterpret_cast<float*>(shared_memory());  // [kChunk]; -1: a split without a cell of weight
+  float* parts_of_l = weights + kChunk;                       // [kChunk]
+  float* sums = parts_of_l + kChunk;                          // [2, kThreads]
   const int heads = a.kv_heads * a.group, parts = (a.dim + kChannels - 1) / kChannels;
   const int64_t pair = block_x() / parts, row = pair / heads, head = pair % heads;
   const int channel = static_cast<int>(block_x() % parts) * kChannels + thread() % kChannels;
@@ -37,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_merge(const Attentio
   const int count = a.counts[row] < a.width ? a.counts[row] : a.width;
   const int splits = count <= 0 ? 0 : (count + kCellSplit - 1) / kCellSplit;
   const float *m = a.m + pair * a.splits, *l = a.l + pair * a.splits;
-  const float* values = a.a + pair * a.splits * a.dim + channel;
+  const float* values = a.a + pair * a.splits * a.dim + (channel < a.dim ? channel : 0);
   float largest = minus_infinity();
   for (int j = thread(); j < splits; j += kThreads) largest = fmax_f32(m[j], largest);
   largest = wave_max(largest);
@@ -48,14 +50,27 @@ extern "C" __global__ void __launch_bounds__(256) attention_merge(const Attentio
   for (int first = 0; first < splits; first += kChunk) {
     const int end = first + kChunk < splits ? first + kChunk : splits;
     barrier();
-    for (int j = first + thread(); j < end; j += kThreads)
-      weights[j - first] = m[j] == minus_infinity() ? 0.0f : exp_f32(m[j] - largest);
+    for (int i = thread(); i < kChunk; i += kThreads) {
+      const int j = first + i < end ? first + i : end - 1;
+      weights[i] = first + i >= end || m[j] == minus_infinity() ? -1.0f : exp_f32(m[j] - largest);
+      parts_of_l[i] = l[j];
+    }
     barrier();
-    for (int j = first + part; j < end; j += kParts) {
-      const float weight = weights[j - first];
-      if (m[j] == minus_infinity()) continue;  // without a cell of weight
-      total = fma_f32(l[j], weight, total);
-      if (channel < a.dim) sum = fma_f32(values[int64_t{j} * a.dim], weight, sum);
+    for (int next = first + part; next < end; next += kAhead * kParts) {
+      float value[kAhead];
+      STRATA_UNROLL
+      for (int i = 0; i < kAhead; ++i) {
+        const int j = next + i * kParts;
+        value[i] = values[int64_t{j < end ? j : end - 1} * a.dim];
+      }
+      STRATA_UNROLL
+      for (int i = 0; i < kAhead; ++i) {
+        const float weight = weights[next + i * kParts - first];
+        const float more = fma_f32(parts_of_l[next + i * kParts - first], weight, total);
+        const float next_sum = fma_f32(value[i], weight, sum);
+        total = weight < 0 ? total : more;
+        sum = weight < 0 ? sum : next_sum;
+      }
     }
   }
   barrier();

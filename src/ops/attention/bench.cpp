@@ -34,6 +34,7 @@ std::vector<std::function<BenchShape()>> attention_shapes() {
       for (DType kv : {DType::F32, DType::BF16}) list.push_back([=] { return timed(heads, 1, cells, kv); });
     for (DType kv : {DType::F16, DType::Q8_0, DType::Q4_0}) list.push_back([=] { return timed(heads, 1, 32768, kv); });
     for (DType kv : {DType::BF16, DType::Q8_0}) list.push_back([=] { return timed(heads, 4, 32768, kv); });
+    for (int64_t rows : {4, 16}) list.push_back([=] { return timed(heads, rows, 131072, DType::BF16); });
     for (DType kv : {DType::F32, DType::BF16}) list.push_back([=] { return timed(heads, 64, 4096, kv); });
   }
   return list;

@@ -11,7 +11,8 @@
 
 namespace strata {
 
-extern const KernelImage kernel_image_attention_fma, kernel_image_attention_mma, kernel_image_attention_merge;
+extern const KernelImage kernel_image_attention_fma, kernel_image_attention_mma, kernel_image_attention_stream,
+    kernel_image_attention_merge;
 
 namespace {
 
@@ -49,6 +50,7 @@ struct Kernels {
   const char* split;  // the kernel
   int64_t slots, threads;
   uint32_t shared;
+  bool walks = false;  // two blocks a multiprocessor stay and walk over tiles and splits
 };
 
 AttentionKernel kernel_of(const CellAttention& args, int64_t slots) {
@@ -91,11 +93,17 @@ void run_round(Queue& queue, const Kernels& kernels, AttentionKernel kernel, int
   kernel.rows = rows;
   kernel.tiles = kernel.ids == nullptr ? quotient_up(rows * kernel.group, kernel.slots)
                                        : rows * quotient_up(kernel.group, kernel.slots);
-  queue.launch(kernels.op, kernels.image, kernels.split,
-               {{kernel.kv_heads * kernel.tiles, kernel.splits}, {kernels.threads}, kernels.shared}, kernel);
+  const int64_t tiles = kernel.kv_heads * kernel.tiles;
+  Dim grid{tiles, kernel.splits};
+  if (kernels.walks) {
+    int64_t blocks = 2 * queue.accelerator()->info().multiprocessors;
+    if (8 * tiles <= blocks) blocks -= blocks % tiles;  // a block keeps its tile, and its queries
+    grid = {std::min(tiles * kernel.splits, blocks)};
+  }
+  queue.launch(kernels.op, kernels.image, kernels.split, {grid, {kernels.threads}, kernels.shared}, kernel);
   constexpr int64_t kChannels = 64;
   queue.launch(kernels.op, kernel_image_attention_merge, "attention_merge",
-               {{rows * heads * quotient_up(kernel.dim, kChannels)}, {256}, (1024 + 512) * 4}, kernel);
+               {{rows * heads * quotient_up(kernel.dim, kChannels)}, {256}, (2 * kMergeChunk + 512) * 4}, kernel);
 }
 
 void run_rounds(Queue& queue, const Kernels& kernels, const CellAttention& args) {
@@ -135,6 +143,23 @@ void cell_attention_mma(Queue& queue, const char* op, const CellAttention& args)
       std::string("attention_") + (args.k.dtype == DType::F16 ? "f16_" : "bf16_") + std::to_string(args.dim());
   const int64_t bytes = kParts * kSlots * kSplit * 2 + kSlots * kPitch * 4 + 2 * kSlots * 4;
   run_rounds(queue, {op, kernel_image_attention_mma, name.c_str(), kSlots, 128, static_cast<uint32_t>(bytes)}, args);
+}
+
+std::string cell_attention_stream_refusal(const CellAttention& args) {
+  const int64_t dim = args.dim();
+  if (dim != 128 && dim != 256) return "heads of " + std::to_string(dim) + " channels, this arm has 128 and 256";
+  return cell_attention_mma_refusal(args);
+}
+
+void cell_attention_stream(Queue& queue, const char* op, const CellAttention& args) {
+  constexpr int64_t kSlots = 16;
+  const auto dim = static_cast<int>(args.dim());
+  const std::string name =
+      std::string("attention_stream_") + (args.k.dtype == DType::F16 ? "f16_" : "bf16_") + std::to_string(dim);
+  run_rounds(queue,
+             {op, kernel_image_attention_stream, name.c_str(), kSlots, kStreamThreads,
+              static_cast<uint32_t>(stream_shared_bytes(dim)), true},
+             args);
 }
 
 }  // namespace strata

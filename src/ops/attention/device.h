@@ -14,4 +14,8 @@ void cell_attention_fma(Queue& queue, const char* op, const CellAttention& args)
 void cell_attention_mma(Queue& queue, const char* op, const CellAttention& args);
 std::string cell_attention_mma_refusal(const CellAttention& args);
 
+// The same behind copies that run ahead.
+void cell_attention_stream(Queue& queue, const char* op, const CellAttention& args);
+std::string cell_attention_stream_refusal(const CellAttention& args);
+
 }  // namespace strata

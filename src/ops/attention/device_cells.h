@@ -53,7 +53,7 @@ __device__ inline void kv_piece(const KvDevice& kv, const char* row, int piece, 
 // The slots of a block of threads, and the first cell, or entry of the list, of its split. The slots of a round are
 // fewer than 2^31.
 struct Tile {
-  int kv_head, first, count, begin;
+  int kv_head, first, count, begin, split;
 };
 
 __device__ inline int quotient(int64_t n, int64_t unit) {
@@ -62,14 +62,15 @@ __device__ inline int quotient(int64_t n, int64_t unit) {
 
 // Blocks are [splits, kv heads, tiles], so that those which read the same cells run together. Lists differ: with them a
 // tile has one row.
-__device__ inline Tile tile_of(const AttentionKernel& a) {
+__device__ inline Tile tile_at(const AttentionKernel& a, int64_t x, int64_t split) {
   const int tiles = static_cast<int>(a.tiles), slots = static_cast<int>(a.slots);
-  const int kv_head = quotient(gpu::block_x(), tiles), tile = static_cast<int>(gpu::block_x()) - kv_head * tiles;
+  const int kv_head = quotient(x, tiles), tile = static_cast<int>(x) - kv_head * tiles;
   const int each = a.ids == nullptr ? static_cast<int>(a.rows) * a.group : a.group;
   const int per = quotient(each + slots - 1, slots), block = quotient(tile, per);
   const int first = block * each + (tile - block * per) * slots, left = (block + 1) * each - first;
-  return {kv_head, first, left < slots ? left : slots, static_cast<int>(gpu::block_y()) * kCellSplit};
+  return {kv_head, first, left < slots ? left : slots, static_cast<int>(split) * kCellSplit, static_cast<int>(split)};
 }
+__device__ inline Tile tile_of(const AttentionKernel& a) { return tile_at(a, gpu::block_x(), gpu::block_y()); }
 
 __device__ inline int64_t slot_row(const AttentionKernel& a, int slot) { return quotient(slot, a.group); }
 __device__ inline int64_t slot_head(const AttentionKernel& a, const Tile& tile, int slot) {
@@ -100,7 +101,7 @@ __device__ inline int64_t cell_of(const AttentionKernel& a, const Tile& tile, in
 // Where the partial result of a slot and this split goes.
 __device__ inline int64_t partial_at(const AttentionKernel& a, const Tile& tile, int slot) {
   const int64_t heads = int64_t{a.kv_heads} * a.group;
-  return (slot_row(a, slot) * heads + slot_head(a, tile, slot)) * a.splits + gpu::block_y();
+  return (slot_row(a, slot) * heads + slot_head(a, tile, slot)) * a.splits + tile.split;
 }
 
 // By a wave: scores of a slot become weights e^(s - m), cells from `seen` on 0; stores m and l of the split.

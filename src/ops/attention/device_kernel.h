@@ -5,7 +5,19 @@
 
 namespace strata {
 
-inline constexpr int kCellSplit = 256;  // kSplit of softmax_kernel_types.h
+inline constexpr int kCellSplit = 256;    // kSplit of softmax_kernel_types.h
+inline constexpr int kMergeChunk = 1024;  // splits whose weights lie in shared memory together
+
+// `stream`: copies that a thread has under way, in steps of four pieces of 16 bytes.
+inline constexpr int kStreamThreads = 256, kStreamStages = 4;
+// Weights of 16 slots in three parts, or the sums of 64 channels of all waves but the first dim / 64.
+constexpr int stream_weight_bytes(int dim) {
+  const int weights = 3 * 16 * kCellSplit * 2, sums = (kStreamThreads / 32 - dim / 64) * 4096;
+  return weights > sums ? weights : sums;
+}
+constexpr int stream_shared_bytes(int dim) {
+  return 3 * 16 * dim * 2 + stream_weight_bytes(dim) + kStreamStages * 64 * kStreamThreads + 2 * 16 * 4 + 32;
+}
 
 struct KvDevice {
   const char* data;

@@ -23,6 +23,7 @@ std::string label(const Shape& shape) {
 
 void conv_and_push(Queue& queue, const CausalConvArgs& args) {
   causal_conv(queue, args);
+  queue.space().wait();
   push_history(args.x, args.history);
 }
 

@@ -1,6 +1,7 @@
 #include "device/device.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "ops/experts/device_kernel.h"
 #include "ops/experts/experts.h"
@@ -17,6 +18,10 @@ constexpr int64_t kFloat = sizeof(float), kMostExperts = 4096;  // of the shared
 constexpr int64_t kThreads = 256, kDotWaves = 4;
 
 int64_t blocks_of(int64_t elements, int64_t block) { return (elements + block - 1) / block; }
+
+const KernelImage& image_of(const MmaFormat& format) {
+  return format.in_first ? kernel_image_experts_mma : kernel_image_experts_mma_iq;
+}
 
 ExpertMatrix matrix(const Tensor& weight, const Tensor& scale) {
   return {weight.as<const char>(), scale.empty() ? nullptr : scale.f32(), weight.stride(0), weight.stride(1),
@@ -119,6 +124,22 @@ class Call {
     queue_.launch("experts", kernel_image_experts_f32, "experts_combine", {{rows * blocks}, {kThreads}}, combine);
   }
 
+  struct Product {
+    const Tensor *weight, *scale;
+    float* y;
+  };
+  // Of `count` rows of x: one for each row of the call, or for each pair.
+  void products(const float* x, int64_t x_row, int64_t count, std::initializer_list<Product> list) {
+    const int64_t pairs_a_row = count == rows ? k : 1;
+    bool is_split = false;
+    for (const auto& [weight, scale, y] : list) {
+      if (product_one(*weight, *scale, x, x_row, y, pairs_a_row)) continue;
+      if (!is_split) split(x, x_row, count, weight->extent(2));
+      is_split = true;
+      product(*weight, *scale, y, pairs_a_row);
+    }
+  }
+
   void split(const float* x, int64_t x_row, int64_t count, int64_t width) {
     padded_ = (count + 7) / 8 * 8;
     const ExpertsSplit split{x, split_parts, split_sums, count, padded_, width / 32, x_row};
@@ -140,13 +161,36 @@ class Call {
                                  out,
                                  tiles(),
                                  static_cast<int>(pairs_a_row)};
-    const bool few = tile_ == 8;
+    const bool few = tile_ <= 8;
     const int64_t waves = few ? mma_few_waves(format, in, limit) : mma_many_waves(format, out, limit);
     const int64_t columns = few ? 16 : waves * 16 * kManyTiles;
     const int64_t shared = few ? mma_few_shared(format, in, waves) : mma_many_shared(format, waves);
     const std::string name = (few ? "experts_few_" : "experts_many_") + std::string(format.suffix);
-    queue_.launch("experts", format.in_first ? kernel_image_experts_mma : kernel_image_experts_mma_iq, name.c_str(),
+    queue_.launch("experts", image_of(format), name.c_str(),
                   {{blocks_of(out, columns) * tiles()}, {waves * 32}, static_cast<uint32_t>(shared)}, product);
+  }
+  // In tiles of one pair; x is split where it is used. False: not for these weights.
+  bool product_one(const Tensor& weight, const Tensor& scale, const float* x, int64_t x_row, float* y,
+                   int64_t pairs_a_row) {
+    if (tile_ != 1) return false;
+    const MmaFormat& format = *mma_format(weight.dtype);
+    const AcceleratorInfo& device = queue_.accelerator()->info();
+    const int64_t share = std::max<int64_t>(1, device.multiprocessors / tiles());
+    const MmaOnePlan plan = mma_one_plan(format, weight, true, device.shared_bytes, share);
+    if (plan.blocks == 0) return false;
+    const ExpertsOne product{x,
+                             pair_list,
+                             tile_list,
+                             matrix(weight, scale),
+                             y,
+                             x_row,
+                             weight.extent(2),
+                             weight.extent(1),
+                             tiles(),
+                             static_cast<int>(pairs_a_row)};
+    queue_.launch("experts", image_of(format), ("experts_one_" + std::string(format.suffix)).c_str(),
+                  {{plan.blocks * tiles()}, {plan.waves * 32}, static_cast<uint32_t>(plan.shared)}, product);
+    return true;
   }
   void gate() {
     const ExpertsGate gate{activated, up, pairs * inner};
@@ -199,17 +243,16 @@ std::string experts_mma_refusal(const ExpertsArgs& args) {
 
 void experts_device_mma(Queue& queue, const ExpertsArgs& args) {
   if (nothing_to_do(args)) return;
-  // As many pairs as most experts have; the bits are the same in either tile.
-  const int64_t pairs = args.ids.elements(), tile = pairs >= 16 * args.gate.extent(0) ? 8 * kManyColumns : 8;
+  // As many pairs as most experts have; the bits are the same in any tile.
+  const int64_t pairs = args.ids.elements(), experts = args.gate.extent(0);
+  const int64_t tile = pairs <= experts ? 1 : (pairs < 16 * experts ? 8 : 8 * kManyColumns);
   Call call(queue, args, tile, true);
   call.group();
-  call.split(args.x.f32(), args.x.stride(0) / kFloat, call.rows, call.hidden);
-  call.product(args.gate, args.gate_scale, call.activated, call.k);
-  call.product(args.up, args.up_scale, call.up, call.k);
+  call.products(args.x.f32(), args.x.stride(0) / kFloat, call.rows,
+                {{&args.gate, &args.gate_scale, call.activated}, {&args.up, &args.up_scale, call.up}});
   call.gate();
   if (mma_refusal(args.down, 6).empty()) {
-    call.split(call.activated, call.inner, call.pairs, call.inner);
-    call.product(args.down, args.down_scale, call.parts, 1);
+    call.products(call.activated, call.inner, call.pairs, {{&args.down, &args.down_scale, call.parts}});
   } else {
     call.project_f32();
   }

@@ -62,6 +62,18 @@ struct ExpertsProduct {
   int pairs_a_row;
 };
 
+// The same for tiles of one pair, of x as it is.
+struct ExpertsOne {
+  const float* x;
+  const int32_t* pairs;
+  const ExpertTile* tiles;
+  ExpertMatrix matrix;
+  float* y;       // [pairs, out]
+  int64_t x_row;  // elements
+  int64_t in, out, tiles_count;
+  int pairs_a_row;
+};
+
 struct ExpertsGate {
   float* gate;  // becomes silu(gate) · up
   const float* up;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/experts/device_kernel.h"
+#include "ops/mma_one.h"
 #include "ops/mma_tile.h"
 
 namespace strata::gpu {
@@ -31,6 +32,20 @@ __device__ inline void product_few(const ExpertsProduct& a) {
 template <class F>
 __device__ inline void product_many(const ExpertsProduct& a) {
   product_tile<true, F>(a);
+}
+
+template <class F>
+__device__ inline void product_one(const ExpertsOne& a) {
+  const ExpertTile tile = a.tiles[block_x() % a.tiles_count];
+  if (tile.count == 0) return;
+  const int64_t pair = a.pairs[tile.first];
+  const auto first = static_cast<int>(block_x() / a.tiles_count);
+  const auto step = static_cast<int>(blocks_x() / a.tiles_count);
+  const char* weight = a.matrix.weight + tile.expert * a.matrix.expert_stride;
+  const float scale = a.matrix.scale != nullptr ? a.matrix.scale[tile.expert] : 1.0f;
+  const auto tiles = static_cast<int>(((a.out + 15) / 16 - first + step - 1) / step);
+  one_row<F>(weight, a.matrix.row_stride, a.in, a.out, a.x + pair / a.pairs_a_row * a.x_row, first, step, tiles,
+             [&](int64_t column, float sum) { a.y[pair * a.out + column] = mul_f32(sum, scale); });
 }
 
 }  // namespace strata::gpu

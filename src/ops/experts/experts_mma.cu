@@ -21,16 +21,22 @@ extern "C" __global__ void experts_gate(const ExpertsGate a) {
 
 // One line each: the build looks for them.
 // clang-format off
-extern "C" __global__ void __launch_bounds__(256, 2) experts_few_q8_0(const ExpertsProduct a) { product_few<Format<kQ8_0>>(a); }
+extern "C" __global__ void __launch_bounds__(384, 1) experts_one_q8_0(const ExpertsOne a) { product_one<Format<kQ8_0>>(a); }
+extern "C" __global__ void __launch_bounds__(256, 1) experts_few_q8_0(const ExpertsProduct a) { product_few<Format<kQ8_0>>(a); }
 extern "C" __global__ void __launch_bounds__(256) experts_many_q8_0(const ExpertsProduct a) { product_many<Format<kQ8_0>>(a); }
-extern "C" __global__ void __launch_bounds__(256, 2) experts_few_q4_0(const ExpertsProduct a) { product_few<Format<kQ4_0>>(a); }
+extern "C" __global__ void __launch_bounds__(384, 1) experts_one_q4_0(const ExpertsOne a) { product_one<Format<kQ4_0>>(a); }
+extern "C" __global__ void __launch_bounds__(256, 1) experts_few_q4_0(const ExpertsProduct a) { product_few<Format<kQ4_0>>(a); }
 extern "C" __global__ void __launch_bounds__(256) experts_many_q4_0(const ExpertsProduct a) { product_many<Format<kQ4_0>>(a); }
-extern "C" __global__ void __launch_bounds__(256, 2) experts_few_q4_k(const ExpertsProduct a) { product_few<Format<kQ4_K>>(a); }
+extern "C" __global__ void __launch_bounds__(384, 1) experts_one_q4_k(const ExpertsOne a) { product_one<Format<kQ4_K>>(a); }
+extern "C" __global__ void __launch_bounds__(256, 1) experts_few_q4_k(const ExpertsProduct a) { product_few<Format<kQ4_K>>(a); }
 extern "C" __global__ void __launch_bounds__(256) experts_many_q4_k(const ExpertsProduct a) { product_many<Format<kQ4_K>>(a); }
-extern "C" __global__ void __launch_bounds__(256, 2) experts_few_q5_k(const ExpertsProduct a) { product_few<Format<kQ5_K>>(a); }
+extern "C" __global__ void __launch_bounds__(384, 1) experts_one_q5_k(const ExpertsOne a) { product_one<Format<kQ5_K>>(a); }
+extern "C" __global__ void __launch_bounds__(256, 1) experts_few_q5_k(const ExpertsProduct a) { product_few<Format<kQ5_K>>(a); }
 extern "C" __global__ void __launch_bounds__(256) experts_many_q5_k(const ExpertsProduct a) { product_many<Format<kQ5_K>>(a); }
-extern "C" __global__ void __launch_bounds__(256, 2) experts_few_q6_k(const ExpertsProduct a) { product_few<Format<kQ6_K>>(a); }
+extern "C" __global__ void __launch_bounds__(384, 1) experts_one_q6_k(const ExpertsOne a) { product_one<Format<kQ6_K>>(a); }
+extern "C" __global__ void __launch_bounds__(256, 1) experts_few_q6_k(const ExpertsProduct a) { product_few<Format<kQ6_K>>(a); }
 extern "C" __global__ void __launch_bounds__(256) experts_many_q6_k(const ExpertsProduct a) { product_many<Format<kQ6_K>>(a); }
-extern "C" __global__ void __launch_bounds__(256, 2) experts_few_bf16(const ExpertsProduct a) { product_few<Format<kBf16>>(a); }
+extern "C" __global__ void __launch_bounds__(384, 1) experts_one_bf16(const ExpertsOne a) { product_one<Format<kBf16>>(a); }
+extern "C" __global__ void __launch_bounds__(256, 1) experts_few_bf16(const ExpertsProduct a) { product_few<Format<kBf16>>(a); }
 extern "C" __global__ void __launch_bounds__(256) experts_many_bf16(const ExpertsProduct a) { product_many<Format<kBf16>>(a); }
 // clang-format on

@@ -1,5 +1,7 @@
 #include "evidence/bench.h"
 
+#include <utility>
+
 #include "ops/matmul/parity.h"
 #include "ops/weights_case.h"
 
@@ -36,7 +38,10 @@ std::vector<std::function<BenchShape()>> matmul_shapes() {
 std::vector<std::function<BenchShape()>> matmul_device_shapes() {
   std::vector<std::function<BenchShape()>> list;
   for (DType type : {DType::Q8_0, DType::Q4_0, DType::Q4_K, DType::Q6_K, DType::IQ4_XS, DType::IQ3_S, DType::BF16})
-    for (int64_t rows : {1, 4, 16, 256}) list.push_back([=] { return shape(type, rows, 5120, 17408); });
+    for (int64_t rows : {1, 2, 4, 8, 16, 256}) list.push_back([=] { return shape(type, rows, 5120, 17408); });
+  for (DType type : {DType::Q8_0, DType::Q4_K, DType::Q6_K})  // its way back, and a narrow one
+    for (auto [in, out] : {std::pair<int64_t, int64_t>{17408, 5120}, {5120, 1024}})
+      list.push_back([type, in = in, out = out] { return shape(type, 1, in, out); });
   return list;
 }
 

@@ -47,6 +47,18 @@ QsaScoreKernel kernel_of(const QsaScoreArgs& args) {
 
 int64_t quotient_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
 
+// Of the ways to share the groups among blocks the one that ends first, `places` blocks at a time: a block begins with
+// its keys, which take as long as three groups.
+int64_t groups_of_block(int64_t tiles, int64_t groups, int64_t places) {
+  constexpr int64_t kBegin = 3, kMostParts = 65535;
+  int64_t best = 0, least = 0;
+  for (int64_t each = quotient_up(groups, kMostParts); each <= groups; ++each) {
+    const int64_t time = quotient_up(std::max<int64_t>(tiles, 1) * quotient_up(groups, each), places) * (each + kBegin);
+    if (best == 0 || time <= least) best = each, least = time;
+  }
+  return best;
+}
+
 void spare_rows(Queue& queue, const QsaScoreArgs& args, const QsaScoreKernel& kernel) {
   if (!args.dead.empty())
     queue.launch(kOp, kernel_image_qsa_score_fma, "qsa_score_spare", {{kernel.rows}, {32}, 0}, kernel);
@@ -88,13 +100,11 @@ void qsa_score_mma(Queue& queue, const QsaScoreArgs& args) {
                    {{quotient_up(bytes / 16, 128), std::min<int64_t>(kernel.groups - first, 65535)}, {128}, 0}, part);
     }
   }
-  // Blocks for two on every multiprocessor, where there are rows enough to share.
   const int64_t tiles = quotient_up(kernel.limit, kScoreWaves * (kernel.d == 256 ? 16 : 32));
-  const int64_t wanted = quotient_up(2 * queue.accelerator()->info().multiprocessors, std::max<int64_t>(tiles, 1));
-  const int64_t parts = std::clamp<int64_t>(wanted, 1, std::min<int64_t>(kernel.groups, 65535));
-  kernel.groups_each = quotient_up(kernel.groups, parts);
+  kernel.groups_each = groups_of_block(tiles, kernel.groups, 2 * queue.accelerator()->info().multiprocessors);
   const std::string name = std::string("qsa_score_") + (kernel.form == 1 ? "bf16_" : "f16_") + std::to_string(kernel.d);
-  const auto shared = static_cast<uint32_t>((kernel.groups > 1 ? kScoreStages : 1) * bytes);
+  const auto shared = static_cast<uint32_t>((kernel.groups > 1 ? kScoreStages : 1) * bytes +
+                                            (kScoreStages * kScoreRows + kScoreWaves) * 4);
   queue.launch(kOp, kernel_image_qsa_score_mma, name.c_str(),
                {{tiles, quotient_up(kernel.groups, kernel.groups_each)}, {kScoreWaves * 32}, shared}, kernel);
   spare_rows(queue, args, kernel);

@@ -21,6 +21,14 @@ __device__ void multiply(float (&d)[4], const uint32_t (&a)[4], const uint32_t (
     mma_bf16(d, a, b);
 }
 
+template <bool kF16>
+__device__ void multiply_first(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  if (kF16)
+    mma_f16_first(d, a, b);
+  else
+    mma_bf16_first(d, a, b);
+}
+
 // Where piece i of eight dims of a group's row lies: rows two by two in different halves of 128 bytes.
 __device__ int piece_at(int d, int head, int row, int piece) {
   return ((head * kScoreRows + row) * (d / 8) + (piece ^ ((row & 1) * 4))) * 16;
@@ -53,17 +61,20 @@ __device__ Bits16 load_piece(const QsaScoreKernel& a, const char* keys, int64_t 
   return bits;
 }
 
-__device__ int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
-// Blocks that any of the rows of a part sees.
-__device__ int64_t most_visible(const QsaScoreKernel& a, int64_t begin, int64_t end) {
+// Blocks that any of the rows of a part sees. All threads come; one barrier.
+__device__ int most_visible(const QsaScoreKernel& a, int64_t begin, int64_t end, int* waves) {
   int visible = 0;
-  for (int64_t row = begin + lane(); row < end; row += kWave)
-    visible = static_cast<int>(larger(visible, score_blocks(a, row)));
+  for (int64_t row = begin + thread(); row < end; row += kThreads) {
+    const auto one = static_cast<int>(score_blocks(a, row));
+    visible = one > visible ? one : visible;
+  }
   for (int step = kWave / 2; step > 0; step /= 2) {
     const int other = shuffle_xor(visible, step);
     visible = other > visible ? other : visible;
   }
+  if (lane() == 0) waves[wave_index()] = visible;
+  barrier();
+  for (int i = 0; i < kScoreWaves; ++i) visible = waves[i] > visible ? waves[i] : visible;
   return visible;
 }
 
@@ -72,34 +83,41 @@ struct Keys {
   uint32_t word[kTiles][kPairs][2][4];  // rows l / 4 and l / 4 + 8 of each tile of 16
 };
 
+// Rows 8 · group .. of blocks first ..: `seen` has how many blocks each of the rows sees, `to` the place of the
+// thread's first score.
 template <int kPairs, int kTiles, bool kF16>
-__device__ void score_group(const QsaScoreKernel& a, const Keys<kPairs, kTiles>& keys, const char* group, int64_t first,
-                            int64_t row) {
-  const int column = lane() % 4, line = lane() / 4;
-  const int64_t seen[2] = {score_blocks(a, row + 2 * column), score_blocks(a, row + 2 * column + 1)};
-  const int heads = static_cast<int>(a.heads);
+__device__ void score_group(const QsaScoreKernel& a, const Keys<kPairs, kTiles>& keys, const char* group,
+                            const int* seen, int first, float* to) {
+  const int column = lane() % 4, line = lane() / 4, heads = static_cast<int>(a.heads);
   float score[kTiles][4] = {};
   for (int h = 0; h < heads; ++h) {
     float dot[kTiles][4] = {};
     STRATA_UNROLL
     for (int p = 0; p < kPairs; ++p) {
       const Bits16 q = load16(group + piece_at(kPairs * 32, h, line, 4 * p + column));
+      float part[kTiles][4];
       STRATA_UNROLL
       for (int m = 0; m < kTiles; ++m) {
         const auto& key = keys.word[m][p];
-        float part[4] = {0, 0, 0, 0};
-        multiply<kF16>(part, {key[0][0], key[1][0], key[0][1], key[1][1]}, {q.word[0], q.word[1]});
-        multiply<kF16>(part, {key[0][2], key[1][2], key[0][3], key[1][3]}, {q.word[2], q.word[3]});
-        for (int i = 0; i < 4; ++i) dot[m][i] += part[i];
+        multiply_first<kF16>(part[m], {key[0][0], key[1][0], key[0][1], key[1][1]}, {q.word[0], q.word[1]});
       }
+      STRATA_UNROLL
+      for (int m = 0; m < kTiles; ++m) {
+        const auto& key = keys.word[m][p];
+        multiply<kF16>(part[m], {key[0][2], key[1][2], key[0][3], key[1][3]}, {q.word[2], q.word[3]});
+      }
+      for (int m = 0; m < kTiles; ++m)
+        for (int i = 0; i < 4; ++i) dot[m][i] = p == 0 ? part[m][i] : dot[m][i] + part[m][i];
     }
     for (int m = 0; m < kTiles; ++m)
-      for (int i = 0; i < 4; ++i) score[m][i] += dot[m][i] < 0 ? 0.0f : dot[m][i];  // NaN passes
+      for (int i = 0; i < 4; ++i) score[m][i] += relu_f32(dot[m][i]);
   }
+  const int left[2] = {seen[2 * column] - first - line, seen[2 * column + 1] - first - line};
+  STRATA_UNROLL
   for (int m = 0; m < kTiles; ++m)
     for (int i = 0; i < 4; ++i) {
-      const int64_t block = first + 16 * m + 8 * (i / 2) + line;
-      if (block < seen[i % 2]) a.scores[(row + 2 * column + i % 2) * a.score_row + block] = score[m][i];
+      const int block = 16 * m + 8 * (i / 2);
+      if (block < left[i % 2]) to[i % 2 * a.score_row + block] = score[m][i];
     }
 }
 
@@ -107,22 +125,28 @@ template <int kPairs, int kTiles, bool kF16>
 __device__ void score_blocks_of(const QsaScoreKernel& a) {
   char* stages = shared_memory();
   const int64_t bytes = a.heads * kScoreRows * kPairs * 64;
+  auto* seen = reinterpret_cast<int*>(stages + (a.operands == nullptr ? 1 : kScoreStages) * bytes);
+  int* waves = seen + kScoreStages * kScoreRows;  // seen: [kScoreStages, kScoreRows]
   const int64_t tile = block_x() * kScoreWaves * 16 * kTiles, first = tile + wave_index() * 16 * kTiles;
   const int64_t begin = block_y() * a.groups_each;
   const int64_t end = begin + a.groups_each < a.groups ? begin + a.groups_each : a.groups;
-  const int64_t visible = most_visible(a, begin * kScoreRows, end * kScoreRows);
-  if (visible <= tile) return;
-  auto fetch = [&](int64_t group) {
-    if (group < end)
-      for (int64_t i = thread(); i < bytes / 16; i += kThreads)
-        copy16_async(stages + (group - begin) % kScoreStages * bytes + i * 16, a.operands + group * bytes + i * 16);
+  auto fetch = [&](int64_t group, int stage) {
+    if (group < end) {
+      if (thread() < kScoreRows)
+        seen[stage * kScoreRows + thread()] = static_cast<int>(score_blocks(a, group * kScoreRows + thread()));
+      if (a.operands != nullptr)
+        for (int i = thread(); i < static_cast<int>(bytes / 16); i += kThreads)
+          copy16_async(stages + stage * bytes + i * 16, a.operands + group * bytes + i * 16);
+    }
     copy_group();
   };
-  if (a.operands == nullptr) {
-    make_group(a, 0, stages, thread(), kThreads);
-  } else {
-    fetch(begin);
-    fetch(begin + 1);
+  fetch(begin, 0);
+  fetch(begin + 1, 1);
+  if (a.operands == nullptr) make_group(a, 0, stages, thread(), kThreads);
+  const int visible = most_visible(a, begin * kScoreRows, end * kScoreRows, waves);
+  if (visible <= tile) {
+    copy_wait<0>();
+    return;
   }
   Keys<kPairs, kTiles> keys;
   STRATA_UNROLL
@@ -135,13 +159,16 @@ __device__ void score_blocks_of(const QsaScoreKernel& a) {
       for (int w = 0; w < 4; ++w) keys.word[i / 2][p][i % 2][w] = bits.word[w];
     }
   }
-  for (int64_t group = begin; group < end; ++group) {
+  float* to = a.scores + (begin * kScoreRows + 2 * (lane() % 4)) * a.score_row + first + lane() / 4;
+  for (int64_t group = begin, stage = 0; group < end; ++group) {
     copy_wait<1>();
     barrier();
-    if (a.operands != nullptr) fetch(group + 2);
+    fetch(group + 2, static_cast<int>(stage == 0 ? 2 : stage - 1));
     if (first < visible)
-      score_group<kPairs, kTiles, kF16>(a, keys, stages + (group - begin) % kScoreStages * bytes, first,
-                                        group * kScoreRows);
+      score_group<kPairs, kTiles, kF16>(a, keys, stages + stage * bytes, seen + stage * kScoreRows,
+                                        static_cast<int>(first), to);
+    to += kScoreRows * a.score_row;
+    stage = stage == kScoreStages - 1 ? 0 : stage + 1;
   }
 }
 

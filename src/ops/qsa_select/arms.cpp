@@ -8,10 +8,13 @@ void qsa_select_portable(Queue& queue, const QsaSelectArgs& args);  // rows.cpp
 void qsa_select_avx2(Queue& queue, const QsaSelectArgs& args);
 void qsa_select_avx512(Queue& queue, const QsaSelectArgs& args);
 void qsa_select_radix(Queue& queue, const QsaSelectArgs& args);  // device.cpp
+void qsa_select_sieve(Queue& queue, const QsaSelectArgs& args);
+std::string qsa_select_sieve_refusal(const QsaSelectArgs& args);
 extern const KernelImage kernel_image_qsa_select;
 
 namespace {
 constexpr Arm<QsaSelectArgs> kArms[] = {
+    {"sieve", qsa_select_sieve_refusal, qsa_select_sieve, true, false, CpuIsa::Portable, &kernel_image_qsa_select},
     {"radix", always_runs<QsaSelectArgs>, qsa_select_radix, true, false, CpuIsa::Portable, &kernel_image_qsa_select},
     {"avx512", always_runs<QsaSelectArgs>, qsa_select_avx512, true, false, CpuIsa::Avx512},
     {"avx2", always_runs<QsaSelectArgs>, qsa_select_avx2, true, false, CpuIsa::Avx2},

@@ -6,6 +6,7 @@
 namespace strata {
 
 inline constexpr int kSelectBins = 2048;
+inline constexpr int kSelectKept = 4096;  // keys that the sieve keeps at most
 
 struct QsaSelectKernel {
   const float* scores;

@@ -178,39 +178,182 @@ __device__ void emit(const Shared& s, const Cells& c, uint32_t threshold, const 
   }
 }
 
-template <bool kKept>
-__device__ void select_row(const QsaSelectKernel& a) {
-  const Shared s = shared_of(a);
+struct Row {
+  const float* scores;
+  int32_t* ids;
+  int32_t n, cells, tail;
+  uint32_t extra;  // cells of the next block in order: it is the last one of the budget + 1 best then
+};
+
+__device__ Row row_of(const QsaSelectKernel& a) {
   const int64_t row = block_x();
-  const float* scores = a.scores + row * a.score_row;
-  int32_t* ids = a.ids + row * a.id_row;
-  const int32_t cells = a.n_kv[row] < 0 ? 0 : a.n_kv[row];
-  const int32_t n = cells / a.ratio < a.limit ? cells / a.ratio : a.limit, tail = cells % a.ratio;
-  if (n <= a.budget) {
-    const int32_t all = cells < a.capacity ? cells : a.capacity;
-    for (int32_t i = thread(); i < all; i += threads()) ids[i] = i;
-    if (thread() == 0) a.counts[row] = all;
-    return;
-  }
-  // With cells left over for it, the next block in order is cut: it is the last one of the budget + 1 best.
-  const auto extra = static_cast<uint32_t>(a.fixed_width != 0 ? a.ratio - 1 - tail : 0);
-  uint32_t wanted = static_cast<uint32_t>(a.budget) + (extra > 0 ? 1 : 0);
+  const int32_t cells = a.n_kv[row] < 0 ? 0 : a.n_kv[row], blocks = cells / a.ratio, tail = cells - blocks * a.ratio;
+  return {a.scores + row * a.score_row,
+          a.ids + row * a.id_row,
+          blocks < a.limit ? blocks : a.limit,
+          cells,
+          tail,
+          static_cast<uint32_t>(a.fixed_width != 0 ? a.ratio - 1 - tail : 0)};
+}
+
+__device__ void take_all(const QsaSelectKernel& a, const Row& row) {
+  const int32_t all = row.cells < a.capacity ? row.cells : a.capacity;
+  for (int32_t i = thread(); i < all; i += threads()) row.ids[i] = i;
+  if (thread() == 0) a.counts[block_x()] = all;
+}
+
+__device__ uint32_t blocks_wanted(const QsaSelectKernel& a, const Row& row) {
+  return static_cast<uint32_t>(a.budget) + (row.extra > 0 ? 1 : 0);
+}
+
+// The tail, the count and the threshold.
+__device__ void finish(const QsaSelectKernel& a, const Row& row, uint32_t threshold) {
+  const int32_t count = a.budget * a.ratio + static_cast<int32_t>(row.extra);
+  if (thread() < row.tail && count + thread() < a.capacity) row.ids[count + thread()] = row.n * a.ratio + thread();
+  if (thread() != 0) return;
+  a.counts[block_x()] = count + row.tail < a.capacity ? count + row.tail : a.capacity;
+  if (a.thresholds != nullptr) a.thresholds[block_x()] = threshold;
+}
+
+// The key at the cut of n keys, of which `wanted` are taken; how many of its ties.
+template <bool kKept, bool kFirst>
+__device__ uint32_t find_threshold(const QsaSelectKernel& a, const Shared& s, const float* scores, int n,
+                                   uint32_t& wanted) {
   Digit digit{21, 11, 0};
-  histogram<kKept, true>(a, s, digit, scores, n);
+  histogram<kKept, kFirst>(a, s, digit, scores, n);
   digit = {10, 11, find_cut(a, s, digit, wanted)};
   histogram<kKept, false>(a, s, digit, scores, n);
   digit = {0, 10, find_cut(a, s, digit, wanted)};
   histogram<kKept, false>(a, s, digit, scores, n);
-  const uint32_t threshold = find_cut(a, s, digit, wanted);
-  emit<kKept>(s, {ids, a.ratio, a.capacity, wanted, extra}, threshold, scores, n);
-  const int32_t count = a.budget * a.ratio + static_cast<int32_t>(extra);
-  if (thread() < tail && count + thread() < a.capacity) ids[count + thread()] = n * a.ratio + thread();
-  if (thread() != 0) return;
-  a.counts[row] = count + tail < a.capacity ? count + tail : a.capacity;
-  if (a.thresholds != nullptr) a.thresholds[row] = threshold;
+  return find_cut(a, s, digit, wanted);
+}
+
+template <bool kKept>
+__device__ void select_row(const QsaSelectKernel& a, const Row& row) {
+  const Shared s = shared_of(a);
+  uint32_t wanted = blocks_wanted(a, row);
+  const uint32_t threshold = find_threshold<kKept, true>(a, s, row.scores, row.n, wanted);
+  emit<kKept>(s, {row.ids, a.ratio, a.capacity, wanted, row.extra}, threshold, row.scores, row.n);
+  finish(a, row, threshold);
+}
+
+// The sieve. The keys of a row are dealt to the threads, and each thread's largest is found: as many keys as are wanted
+// are no smaller than the wanted-th of these, so only keys from there on are looked at again.
+__device__ uint32_t lower_bound(const QsaSelectKernel& a, const Shared& s, uint32_t largest, uint32_t wanted) {
+  uint32_t prefix = 0;
+  STRATA_UNROLL
+  for (int pass = 0; pass < 2; ++pass) {
+    const Digit digit{21 - 11 * pass, 11, prefix};
+    for (int i = thread(); i < a.copies * kSelectBins; i += threads()) s.bins[i] = 0;
+    barrier();
+    if (pass == 0 || largest >> 21 == prefix)
+      atomic_add(s.bins + (lane() & (a.copies - 1)) * kSelectBins + (largest >> digit.shift & (kSelectBins - 1)), 1);
+    barrier();
+    prefix = find_cut(a, s, digit, wanted);
+  }
+  return prefix << 10;
+}
+
+// Bits of chosen blocks and of ties, a word for 32 blocks, become cells, ascending.
+__device__ void emit_words(const Shared& s, const Cells& c, const uint32_t* above, const uint32_t* ties, int words) {
+  const int each = (words + threads() - 1) / threads(), begin = thread() * each;
+  const int end = begin + each < words ? begin + each : words;
+  uint32_t count = 0;  // above, and ties in the upper half: both are kept ones, fewer than 2^16
+  for (int w = begin; w < end; ++w)
+    count += static_cast<uint32_t>(popcount(above[w])) | static_cast<uint32_t>(popcount(ties[w])) << 16;
+  const uint32_t before = block_before(count, s.waves);
+  uint32_t chosen = before & 0xffffu, ties_before = before >> 16;
+  for (int w = begin; w < end; ++w)
+    for (uint32_t left = above[w] | ties[w]; left != 0; left &= left - 1) {
+      const uint32_t bit = left & (~left + 1);
+      const bool tie = (ties[w] & bit) != 0;
+      const uint32_t taken = ties_before < c.ties ? ties_before : c.ties;
+      if (!tie || ties_before < c.ties) write_cells(c, w * 32 + popcount(bit - 1), chosen + taken, ties_before, tie);
+      chosen += tie ? 0 : 1;
+      ties_before += tie ? 1 : 0;
+    }
+}
+
+// The first kKept · kAhead keys of a thread stay in registers, the others are read twice.
+template <int kKept>
+__device__ void sieve_row(const QsaSelectKernel& a, int n, uint32_t wanted, const float* scores) {
+  const Shared s = shared_of(a);
+  auto* places = reinterpret_cast<int32_t*>(s.keys + kSelectKept);
+  auto* above = reinterpret_cast<uint32_t*>(places + kSelectKept);
+  const int words = (n + 31) / 32;
+  uint32_t* ties = above + words;
+  uint32_t keys[kKept][kAhead], largest = 0;
+  auto load = [&](int first, uint32_t(&some)[kAhead]) {
+    STRATA_UNROLL
+    for (int j = 0; j < kAhead; ++j) {
+      const int i = first + j * threads() + thread();
+      some[j] = i < n ? bits_of_f32(scores[i]) : 0x7fc00000u;  // a NaN: the smallest key
+    }
+    for (uint32_t& bits : some) bits = order_key(f32_of_bits(bits));
+  };
+  auto raise = [&](const uint32_t(&some)[kAhead]) {
+    for (const uint32_t key : some) largest = key > largest ? key : largest;
+  };
+  const int step = kAhead * threads();
+  STRATA_UNROLL
+  for (int k = 0; k < kKept; ++k) load(k * step, keys[k]);
+  if (thread() == 0) s.cut[2] = 0;
+  for (int w = thread(); w < 2 * words; w += threads()) above[w] = 0;
+  STRATA_UNROLL
+  for (int k = 0; k < kKept; ++k) raise(keys[k]);
+  for (int first = kKept * step; first < n; first += step) {
+    uint32_t more[kAhead];
+    load(first, more);
+    raise(more);
+  }
+  const uint32_t least = lower_bound(a, s, largest, wanted);
+  auto keep = [&](int first, const uint32_t(&some)[kAhead]) {
+    STRATA_UNROLL
+    for (int j = 0; j < kAhead; ++j) {
+      const int i = first + j * threads() + thread();
+      if (some[j] < least || i >= n) continue;
+      const uint32_t at = atomic_add(s.cut + 2, 1);  // in any order: keys are counted, and marked by their place
+      if (at >= kSelectKept) continue;
+      s.keys[at] = some[j];
+      places[at] = i;
+    }
+  };
+  STRATA_UNROLL
+  for (int k = 0; k < kKept; ++k) keep(k * step, keys[k]);
+  for (int first = kKept * step; first < n; first += step) {
+    uint32_t more[kAhead];
+    load(first, more);
+    keep(first, more);
+  }
+  barrier();
+  const uint32_t kept = s.cut[2];
+  if (kept > kSelectKept) return select_row<false>(a, row_of(a));
+  const uint32_t threshold = find_threshold<true, false>(a, s, nullptr, static_cast<int>(kept), wanted);
+  for (int i = thread(); i < static_cast<int>(kept); i += threads()) {
+    const uint32_t key = s.keys[i], bit = 1u << (places[i] & 31);
+    if (key >= threshold) atomic_add((key > threshold ? above : ties) + places[i] / 32, bit);
+  }
+  barrier();
+  const Row row = row_of(a);  // once more: the keys need the registers
+  emit_words(s, {row.ids, a.ratio, a.capacity, wanted, row.extra}, above, ties, words);
+  finish(a, row, threshold);
 }
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(1024) qsa_select_kept(const QsaSelectKernel a) { select_row<true>(a); }
-extern "C" __global__ void __launch_bounds__(1024) qsa_select_read(const QsaSelectKernel a) { select_row<false>(a); }
+extern "C" __global__ void __launch_bounds__(1024) qsa_select_kept(const QsaSelectKernel a) {
+  const Row row = row_of(a);
+  row.n <= a.budget ? take_all(a, row) : select_row<true>(a, row);
+}
+extern "C" __global__ void __launch_bounds__(1024) qsa_select_read(const QsaSelectKernel a) {
+  const Row row = row_of(a);
+  row.n <= a.budget ? take_all(a, row) : select_row<false>(a, row);
+}
+extern "C" __global__ void __launch_bounds__(1024) qsa_select_sieve_8(const QsaSelectKernel a) {
+  const Row row = row_of(a);
+  row.n <= a.budget ? take_all(a, row) : sieve_row<1>(a, row.n, blocks_wanted(a, row), row.scores);
+}
+extern "C" __global__ void __launch_bounds__(1024) qsa_select_sieve_32(const QsaSelectKernel a) {
+  const Row row = row_of(a);
+  row.n <= a.budget ? take_all(a, row) : sieve_row<4>(a, row.n, blocks_wanted(a, row), row.scores);
+}

@@ -5,12 +5,14 @@
 
 namespace strata {
 
-extern const KernelImage kernel_image_attention_fma, kernel_image_attention_mma;
+extern const KernelImage kernel_image_attention_fma, kernel_image_attention_mma, kernel_image_attention_stream;
 
 namespace {
 
 constexpr const char* kOp = "sparse_attention";
 
+void run_stream(Queue& queue, const SparseAttentionArgs& args) { cell_attention_stream(queue, kOp, cells_of(args)); }
+std::string stream_refusal(const SparseAttentionArgs& args) { return cell_attention_stream_refusal(cells_of(args)); }
 void run_mma(Queue& queue, const SparseAttentionArgs& args) { cell_attention_mma(queue, kOp, cells_of(args)); }
 std::string mma_refusal(const SparseAttentionArgs& args) { return cell_attention_mma_refusal(cells_of(args)); }
 void run_fma(Queue& queue, const SparseAttentionArgs& args) { cell_attention_fma(queue, kOp, cells_of(args)); }
@@ -21,6 +23,7 @@ void run(Queue& queue, const SparseAttentionArgs& args) {
 }
 
 constexpr Arm<SparseAttentionArgs> kArms[] = {
+    {"stream", stream_refusal, run_stream, true, false, CpuIsa::Portable, &kernel_image_attention_stream, 90},
     {"mma", mma_refusal, run_mma, true, false, CpuIsa::Portable, &kernel_image_attention_mma, 90},
     {"fma", always_runs<SparseAttentionArgs>, run_fma, true, false, CpuIsa::Portable, &kernel_image_attention_fma},
     {"avx512", always_runs<SparseAttentionArgs>, run<kSoftmaxAvx512>, true, false, CpuIsa::Avx512},

@@ -1,5 +1,8 @@
 #include "ops/matmul/matmul.h"
 
+#include <tuple>
+
+#include "device/accelerator.h"
 #include "support/ops_test.h"
 
 namespace strata::test {
@@ -55,6 +58,33 @@ TEST(Matmul, WrongArgumentsAreNamed) {
   EXPECT_TRUE(refused("y", [&](MatmulArgs& args) { args.y = tall; }));
   EXPECT_TRUE(refused("y", [&](MatmulArgs& args) { args.y = wide; }));
   EXPECT_TRUE(all_canary(problem.y));
+}
+
+// A row alone streams through several tiles of a block; among others it does not. Whole tiles and a part of one, rows
+// that begin at multiples of 16 bytes and of 2.
+TEST(Matmul, OnAnAcceleratorARowAloneHasTheBitsOfTheBatch) {
+  Random random(7);
+  Log log(LogLevel::Error);
+  for (const auto& [type, in, out] : {std::tuple{DType::Q4_K, 2560, 200},
+                                      {DType::Q8_0, 1024, 145},
+                                      {DType::Q6_K, 2304, 130},
+                                      {DType::BF16, 1280, 81}}) {
+    Queue queue(open_accelerator("emu"), log);
+    const Problem problem(type, 60, in, out, random);
+    const MatmulArgs args = problem.args(true);
+    matmul(queue, args);
+    for (int64_t rows : {1, 2, 8, 11}) {
+      const Owned y(DType::F32, {rows, out}, {3});
+      MatmulArgs some = args;
+      some.x = args.x.slice(60 - rows, rows);
+      some.y = y;
+      matmul(queue, some);
+      queue.stream().wait();
+      EXPECT_TRUE(same_bits(y, args.y.slice(60 - rows, rows))) << static_cast<int>(type) << ", " << rows << " rows";
+      EXPECT_TRUE(y.gaps_intact());
+    }
+    for (const ArmChoice& choice : queue.arms()) EXPECT_EQ(choice.ran, "mma");
+  }
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ std::string listed(const ParityReport& report) {
 bool takes_long(const ArmOfOperator& one) {
   const std::string name = one.evidence->op + " " + one.arm.name;
   for (const char* longer : {"attention fma", "attention mma", "experts mma", "gated_delta columns", "matmul f32",
-                             "qsa_score fma", "qsa_select radix"})
+                             "qsa_score fma", "qsa_select radix", "qsa_select sieve"})
     if (name == longer) return true;
   return false;
 }

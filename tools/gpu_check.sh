@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# What a card has to show, in one go of about eight minutes: parity of every operator with records, the four tools of
+# compute-sanitizer, a model against the CPU, benchmarks of operators, and of whole models made on the spot.
+#   gpu_check.sh STRATA OUT [DEVICE]: the program, a folder for records and tables, the device (cuda:0)
+set -uo pipefail
+strata="$1" out="$2" device="${3:-cuda:0}"
+logs="$(mktemp -d)"
+trap 'rm -rf "$logs"' EXIT
+mkdir -p "$out/records"
+failed=0
+
+say() { printf '\n== %s\n' "$*"; }
+operators() { "$strata" evidence --json | grep -o '"operator": *"[^"]*"' | cut -d'"' -f4 | sort -u; }
+
+"$strata" devices | tee "$out/devices.txt"
+grep -q "^$device" "$out/devices.txt" || {
+  echo "gpu-check: error: there is no $device here" >&2
+  exit 1
+}
+mapfile -t ops < <(operators)
+
+say "parity"
+for op in "${ops[@]}"; do
+  timeout 300 "$strata" parity --op "$op" --device "$device" --records "$out/records" --record >"$logs/parity.$op" 2>&1 &
+done
+wait
+awk 'FNR == 1 && NR > 1 { next } { print }' "$logs"/parity.* | tee "$out/parity.txt"
+grep -q FAIL "$out/parity.txt" && failed=1
+
+say "a model: greedy tokens as on the CPU"
+for where in cpu "$device"; do
+  "$strata" generate --device "$where" -p 'The Linux kernel' -n 64 --temp 0 >"$logs/text.$where" 2>"$logs/err.$where"
+done
+if cmp -s "$logs/text.cpu" "$logs/text.$device"; then echo "the same text"; else
+  echo "other text"
+  failed=1
+fi | tee "$out/model.txt"
+
+say "operators"
+bench() { timeout 60 "$strata" bench --op "$1" --device "$device" --samples 7 "${@:2}" 2>&1; }
+{
+  bench matmul --shape '[1, 5120] x [17408]'
+  bench attention --shape '1 rows, 131072 cells, 32/8 heads of 128, BF16' --shape '1 rows, 131072 cells, 24/2 heads of 256, BF16'
+  bench qsa_score --shape '256 queries' --shape '8 queries'
+  bench qsa_select --shape '1 row'
+  bench sparse_attention --shape 'BF16'
+  bench gated_delta --shape '32768 rows' --shape '1 row,'
+  bench gated_delta_anchored --shape '32768 rows'
+} >"$out/operators.txt"
+grep -v '^#' "$out/operators.txt" | cut -c1-140 | head -n 40
+
+say "whole models, made on the spot"
+for model in synth:qwen35-9b:Q4_K synth:qwen3-30b-a3b:Q4_K synth:qwen4exp-mini:Q4_K; do
+  timeout 100 "$strata" bench -m "$model" --device "$device" --rope-scaling yarn --rope-scale 64 -p 512 -n 32 \
+    -d 1024,4096,32768,131072 -r 1 --no-warmup -o jsonl 2>"$logs/err" >"$out/${model//:/-}.jsonl"
+  timeout 60 "$strata" profile -m "$model" --device "$device" -p 'The Linux kernel' -n 8 --temp 0 >"$out/${model//:/-}.profile.txt" 2>&1
+  sed 's/.*"model_type":"\([^"]*\)".*"n_prompt":\([0-9]*\),"n_gen":\([0-9]*\),"n_depth":\([0-9]*\).*"avg_ts":\([0-9.]*\).*/\1 pp\2 tg\3 @ d\4: \5 tokens\/s/' "$out/${model//:/-}.jsonl"
+done
+if command -v compute-sanitizer >/dev/null; then
+  say "compute-sanitizer: the parity suite of every operator, and a model"
+  # sanitize TOOL NAME COMMAND...: a line "tool name errors"; a run beyond its time is a dash.
+  sanitize() {
+    local tool="$1" name="$2" log="$logs/san.$1.$2" errors
+    shift 2
+    # What is left when the time is up is a dash too.
+    ((SECONDS < 470)) && timeout 45 compute-sanitizer --tool "$tool" "$@" >"$log" 2>&1
+    errors="$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p; s/.*RACECHECK SUMMARY: \([0-9]*\) hazard.*/\1/p' "$log" | tail -n 1)"
+    printf '%s %s %s\n' "$tool" "$name" "${errors:--}" >"$log.line"
+  }
+  for tool in memcheck racecheck initcheck synccheck; do
+    for op in "${ops[@]}"; do
+      while (($(jobs -rp | wc -l) >= 16)); do wait -n; done
+      sanitize "$tool" "$op" "$strata" parity --op "$op" --device "$device" &
+    done
+    sanitize "$tool" model "$strata" generate --device "$device" -p 'The Linux kernel' -n 6 --temp 0 &
+  done
+  wait
+  cat "$logs"/san.*.line | sort >"$logs/lines"
+  mkdir -p "$out/records/sanitizer"
+  {
+    printf '{\n  "commit": "%s",\n  "date": "%s",\n  "device": "%s",\n  "errors": {' \
+      "$("$strata" --version | head -n 1)" "$(date -u +%F)" "$(grep "^$device" "$out/devices.txt" | cut -d, -f1-2)"
+    awk '{ if ($2 != last) { printf "%s\n    \"%s\": {", last == "" ? "" : "},", $2; first = 1; last = $2 }
+           printf "%s\"%s\": %s", first ? "" : ", ", $1, $3 == "-" ? "null" : $3; first = 0 } END { print "}" }' \
+      <(sort -k2,2 -k1,1 "$logs/lines")
+    printf '  }\n}\n'
+  } >"$out/records/sanitizer/$(grep "^$device" "$out/devices.txt" | grep -o 'sm_[0-9]*').json"
+  awk '$3 != "0" { print }' "$logs/lines" | tee "$out/sanitizer.txt"
+  awk '$3 == "0" { ++clean } END { printf "%d of %d runs clean, the others above (-: not finished)\n", clean, NR }' \
+    "$logs/lines" | tee -a "$out/sanitizer.txt"
+fi
+
+exit "$failed"
