@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #define STRATA_UNROLL _Pragma("unroll")
+#define STRATA_ONCE _Pragma("unroll 1")
 
 namespace strata::gpu {
 

@@ -12,6 +12,7 @@
 #define __global__
 #define __launch_bounds__(...)
 #define STRATA_UNROLL  // before a loop whose indices must be constants
+#define STRATA_ONCE    // before a loop whose copies would cost registers
 
 namespace strata::gpu {
 

@@ -24,22 +24,17 @@ __device__ inline Scale scale_of(float largest) {
 }
 __device__ inline float magnitude(float x) { return f32_of_bits(bits_of_f32(x) & 0x7fffffffu); }
 
-__device__ inline uint32_t pair_of(uint16_t first, uint16_t second) {
-  return static_cast<uint32_t>(first) | static_cast<uint32_t>(second) << 16;
-}
 __device__ inline void split_f16(float a, float b, uint32_t& high, uint32_t& low) {
-  const uint16_t ha = f16_of_f32(a), hb = f16_of_f32(b);
-  high = pair_of(ha, hb);
-  low = pair_of(f16_of_f32(mul_f32(a - f32_of_f16(ha), kLowUp)), f16_of_f32(mul_f32(b - f32_of_f16(hb), kLowUp)));
+  high = f16x2_of_f32(a, b);
+  const float ra = a - f32_of_f16(static_cast<uint16_t>(high)), rb = b - f32_of_f16(static_cast<uint16_t>(high >> 16));
+  low = f16x2_of_f32(mul_f32(ra, kLowUp), mul_f32(rb, kLowUp));
 }
 // Three bf16 words hold a whole f32.
 __device__ inline void split_bf16(float a, float b, uint32_t& high, uint32_t& middle, uint32_t& low) {
-  const uint16_t ha = bf16_of_f32(a), hb = bf16_of_f32(b);
-  const float ra = a - f32_of_bf16(ha), rb = b - f32_of_bf16(hb);
-  const uint16_t ma = bf16_of_f32(ra), mb = bf16_of_f32(rb);
-  high = pair_of(ha, hb);
-  middle = pair_of(ma, mb);
-  low = pair_of(bf16_of_f32(ra - f32_of_bf16(ma)), bf16_of_f32(rb - f32_of_bf16(mb)));
+  high = bf16x2_of_f32(a, b);
+  const float ra = a - f32_of_bits(high << 16), rb = b - f32_of_bits(high & 0xffff0000u);
+  middle = bf16x2_of_f32(ra, rb);
+  low = bf16x2_of_f32(ra - f32_of_bits(middle << 16), rb - f32_of_bits(middle & 0xffff0000u));
 }
 
 // a · b of numbers in two f16 words, from nothing: b holds high, high, low, low.

@@ -22,7 +22,7 @@ struct Part {
 
   int p;                    // which wave of its head
   char *keys, *queries;     // planes
-  float* products;          // of the key head
+  char* products;           // of the key head
   float *diagonal, *table;  // of the head
   char* state_words;        // [group, high or low, lane] 16 bytes
   float* state_down;        // [group, column]
@@ -37,8 +37,8 @@ struct Part {
     char* at = shared_memory();
     keys = at;
     queries = keys + kKeyBuffers * Layout::kQueries;
-    products = reinterpret_cast<float*>(queries + Layout::kQueries);
-    char* factors = reinterpret_cast<char*>(products) + Layout::kProductBytes;
+    products = queries + Layout::kQueries;
+    char* factors = products + Layout::kProductBytes;
     diagonal = reinterpret_cast<float*>(factors + head * Layout::kHead);
     table = diagonal + Layout::kTable / 4;
     at = factors + heads * Layout::kHead + head * (kHeadBytes - Layout::kHead);
@@ -106,7 +106,7 @@ __device__ inline float column_max(float x) {
 }
 
 // Sixteen numbers of each column, pairs (row l/4 + 8 i % 2, half i / 2) as operand words, to shared memory.
-__device__ inline void store_words(const float (&x)[4][2], const float (&after)[2][2], char* words, float* down) {
+__device__ inline void store_words(const float (&x)[4][2], char* words, float* down) {
   uint32_t high[4], low[4];
   STRATA_UNROLL
   for (int r = 0; r < 2; ++r) {
@@ -115,9 +115,7 @@ __device__ inline void store_words(const float (&x)[4][2], const float (&after)[
     const Scale scale = scale_of(column_max(largest));
     if (lane() % 4 == 0) down[lane() / 4 + 8 * r] = scale.down;
     STRATA_UNROLL
-    for (int n = 0; n < 2; ++n)
-      split_f16(mul_f32(mul_f32(x[r + 2 * n][0], scale.up), after[n][0]),
-                mul_f32(mul_f32(x[r + 2 * n][1], scale.up), after[n][1]), high[r + 2 * n], low[r + 2 * n]);
+    for (int n = r; n < 4; n += 2) split_f16(mul_f32(x[n][0], scale.up), mul_f32(x[n][1], scale.up), high[n], low[n]);
   }
   store16(words + lane() * 16, {{high[0], high[1], high[2], high[3]}});
   store16(words + 512 + lane() * 16, {{low[0], low[1], low[2], low[3]}});
@@ -133,13 +131,12 @@ __device__ inline void load_words(const char* words, uint32_t (&high)[4], uint32
 
 template <int kKeys>
 __device__ inline void store_state_words(const Part<kKeys>& part, const float (&s)[Part<kKeys>::kOwn][2][4]) {
-  const float ones[2][2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
   STRATA_UNROLL
   for (int g = 0; g < Part<kKeys>::kOwn; ++g) {
     const float x[4][2] = {
         {s[g][0][0], s[g][0][1]}, {s[g][0][2], s[g][0][3]}, {s[g][1][0], s[g][1][1]}, {s[g][1][2], s[g][1][3]}};
     const int group = part.p * Part<kKeys>::kOwn + g;
-    store_words(x, ones, part.state_words + group * 1024, part.state_down + group * kColumns);
+    store_words(x, part.state_words + group * 1024, part.state_down + group * kColumns);
   }
 }
 
@@ -185,11 +182,10 @@ struct Feed {
     if (ends(chunk)) return;
     const NewSlots fresh = new_slots(a.at, chunk);
     const char* from = factors(chunk);
-    char* to = reinterpret_cast<char*>(part.products);
+    char* to = part.products;
     const int first = fresh.begin / 16, last = (fresh.end - 1) / 16;
-    for (int half = 0; half < 2; ++half)
-      copy_bytes(to + half * 6144, from + Layout::kProducts + half * 6144, first * (first - 1) / 2 * 1024,
-                 last * (last + 1) / 2 * 1024);
+    copy_bytes(to, from + Layout::kProducts, first * (first - 1) / 2 * Layout::kPair,
+               last * (last + 1) / 2 * Layout::kPair);
     const int64_t repeat = a.at.value_heads / a.at.key_heads;
     for (int head = 0; head < place.heads && place.first_index + head < repeat; ++head) {
       char* own = to + Layout::kProductBytes + head * Layout::kHead;
@@ -209,7 +205,6 @@ __device__ inline void from_state(const Part<kKeys>& part, const char* keys, con
   STRATA_UNROLL
   for (int n = 0; n < 2; ++n) STRATA_UNROLL
   for (int i = 0; i < 4; ++i) kv[n][i] = out[n][i] = 0;
-  STRATA_UNROLL
   for (int g = 0; g < kKeys / 16; ++g) {
     uint32_t high[4], low[4], row[4];
     load_words(part.state_words + g * 1024, high, low);
@@ -251,25 +246,23 @@ __device__ inline void from_block(const Part<kKeys>& part, int b, const bool (&n
     split_bf16(mul_f32(part.u[slot * kPitch + column], decay[0]),
                mul_f32(part.u[(slot + 1) * kPitch + column], decay[1]), weights[0][i], weights[1][i], weights[2][i]);
   }
-  const float* products = part.products + (part.p * (part.p - 1) / 2 + b) * 256;
+  using Layout = DeltaChunkLayout<kKeys>;
+  const char* products = part.products + (part.p * (part.p - 1) / 2 + b) * Layout::kPair;
   const float* decay = part.table + Table::kFromBlock + b * 64;
   STRATA_UNROLL
+  for (int which = 0; which < 2; ++which) STRATA_UNROLL
   for (int n = 0; n < 2; ++n) {
     if (!needed[n]) continue;
+    const char* tile = products + (2 * which + n) * Layout::kProduct;
+    const Bits16 four = load16(tile + lane() * 16);
+    const auto* low = reinterpret_cast<const uint32_t*>(tile + 512 + lane() * 8);
+    const uint32_t words[3][2] = {{four.word[0], four.word[1]}, {four.word[2], four.word[3]}, {low[0], low[1]}};
+    float product[4];
+    product_bf16(product, weights, words);
     STRATA_UNROLL
-    for (int which = 0; which < 2; ++which) {
-      const float* row = products + which * 6 * 256 + (8 * n + lane() / 4) * 16 + lane() % 4 * 2;
-      uint32_t words[3][2];
-      STRATA_UNROLL
-      for (int half = 0; half < 2; ++half)
-        split_bf16(row[8 * half], row[8 * half + 1], words[0][half], words[1][half], words[2][half]);
-      float product[4];
-      product_bf16(product, weights, words);
-      STRATA_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        float& sum = which == 0 ? kv[n][i] : out[n][i];
-        sum = fma_f32(product[i], decay[row_of(part.p, n, i)], sum);
-      }
+    for (int i = 0; i < 4; ++i) {
+      float& sum = which == 0 ? kv[n][i] : out[n][i];
+      sum = fma_f32(product[i], decay[row_of(part.p, n, i)], sum);
     }
   }
 }
@@ -285,8 +278,8 @@ __device__ inline void store_tile(float* tile, const float (&x)[2][4]) {
 // Corrections of the rows of the wave, one after another, where their values stood. Every lane has a column, the two
 // halves of the wave the same.
 template <int kKeys>
-__device__ inline void solve(const DeltaChunksKernel& a, const Place& place, const Part<kKeys>& part,
-                             const NewSlots& fresh, const float (&kv)[2][4], const float (&v)[8]) {
+__device__ inline void solve(const Part<kKeys>& part, const NewSlots& fresh, const float (&kv)[2][4],
+                             const float (&v)[8]) {
   const int column = lane() % kColumns, first = 16 * part.p;
   STRATA_UNROLL
   for (int i = 0; i < 8; ++i) {
@@ -308,12 +301,8 @@ __device__ inline void solve(const DeltaChunksKernel& a, const Place& place, con
     float* kept = part.u + slot * kPitch + column;
     float correction = value[s];
     if (slot >= fresh.begin) correction = slot < fresh.end ? mul_f32(beta[s], correction - sum[s]) : 0.0f;
-    if (slot >= fresh.begin && lane() < kColumns) {
-      *kept = correction;
-      const int64_t t = place.first + slot;
-      if (a.ring_u != nullptr && slot < fresh.end && t + 64 >= a.at.rows && place.inside)
-        a.ring_u[place.head * a.ring_u_head + slot * a.ring_u_slot + place.column] = correction;
-    }
+    if (slot >= fresh.begin && lane() < kColumns) *kept = correction;
+    if (s % 4 == 3) wave_barrier();  // so that the products to come do not all wait in registers
     STRATA_UNROLL
     for (int four = (s + 1) / 4; four < 4; ++four) {
       const Float4 decayed = load_float4(products + s * 16 + 4 * four);
@@ -325,6 +314,17 @@ __device__ inline void solve(const DeltaChunksKernel& a, const Place& place, con
   wave_barrier();
 }
 
+// Corrections that a later call reads.
+__device__ inline void keep_corrections(const DeltaChunksKernel& a, const Place& place, const float* u,
+                                        const NewSlots& fresh, int p) {
+  if (a.ring_u == nullptr || !place.inside || place.first + 16 * p + 16 + 64 <= a.at.rows) return;
+  float* ring = a.ring_u + place.head * a.ring_u_head + place.column;
+  STRATA_ONCE
+  for (int slot = 16 * p + lane() / kColumns; slot < 16 * p + 16; slot += 2)
+    if (slot >= fresh.begin && slot < fresh.end && place.first + slot + 64 >= a.at.rows)
+      ring[slot * a.ring_u_slot] = u[slot * kPitch + lane() % kColumns];
+}
+
 // Terms of the slots of the wave's own block; the rows are done.
 template <int kKeys>
 __device__ inline void finish(const DeltaChunksKernel& a, const Place& place, const Part<kKeys>& part,
@@ -334,39 +334,45 @@ __device__ inline void finish(const DeltaChunksKernel& a, const Place& place, co
   float sum[8];
   STRATA_UNROLL
   for (int i = 0; i < 8; ++i) sum[i] = part.tile[(half + i) * kPitch + column];
-  const float* products = part.diagonal + 1024 + part.p * 256 + half;
-  STRATA_UNROLL
-  for (int s = 0; s < 16; ++s) {
-    const float correction = part.u[(first + s) * kPitch + column];
+  const float *products = part.diagonal + 1024 + part.p * 256 + half, *u = part.u + first * kPitch + column;
+  const auto add = [&](int slot, int from) {
     STRATA_UNROLL
-    for (int four = 0; four < 2; ++four) {
-      const Float4 decayed = load_float4(products + s * 16 + 4 * four);
+    for (int four = from / 4; four < 2; ++four) {
+      const Float4 decayed = load_float4(products + slot * 16 + 4 * four);
       STRATA_UNROLL
       for (int i = 0; i < 4; ++i)
-        if (s <= half + 4 * four + i) sum[4 * four + i] = fma_f32(decayed.v[i], correction, sum[4 * four + i]);
+        if (4 * four + i >= from) sum[4 * four + i] = fma_f32(decayed.v[i], u[slot * kPitch], sum[4 * four + i]);
     }
+  };
+  STRATA_ONCE
+  for (int slot = 0; slot < half; slot += 4) {  // the second eight rows see the first
+    STRATA_UNROLL
+    for (int i = 0; i < 4; ++i) add(slot + i, 0);
   }
+  STRATA_UNROLL
+  for (int i = 0; i < 8; ++i) add(half + i, i);
+  float* to = a.out + (place.first + first + half) * a.out_row + place.head * a.out_head + place.column;
   STRATA_UNROLL
   for (int i = 0; i < 8; ++i) {
     const int slot = first + half + i;
-    if (place.inside && slot >= fresh.begin && slot < fresh.end)
-      a.out[(place.first + slot) * a.out_row + place.head * a.out_head + place.column] = sum[i];
+    if (place.inside && slot >= fresh.begin && slot < fresh.end) *to = sum[i];
+    to += a.out_row;
   }
 }
 
-// Corrections of the wave's block, decayed to the chunk's end, as operand words.
+// Corrections of the wave's block, decayed to the chunk's end, as operand words. Those of keys that are close to
+// nothing may be large: the largest of a column is taken with the scale of the keys.
 template <int kKeys>
 __device__ inline void store_fold_words(const Part<kKeys>& part, const NewSlots& fresh) {
-  float x[4][2], after[2][2];
+  float x[4][2];
   STRATA_UNROLL
   for (int i = 0; i < 8; ++i) {
     const int pair = i / 2, column = lane() / 4 + pair % 2 * 8,
               slot = 16 * part.p + pair / 2 * 8 + lane() % 4 * 2 + i % 2;
     const float u = slot < fresh.end ? part.u[slot * kPitch + column] : 0.0f;
-    x[pair][i % 2] = mul_f32(u, part.table[Table::kFold + slot]);
-    after[pair / 2][i % 2] = part.table[Table::kKeyScale + slot];
+    x[pair][i % 2] = mul_f32(mul_f32(u, part.table[Table::kFold + slot]), part.table[Table::kKeyScale + slot]);
   }
-  store_words(x, after, part.fold_words + part.p * 1024, part.fold_down + part.p * kColumns);
+  store_words(x, part.fold_words + part.p * 1024, part.fold_down + part.p * kColumns);
 }
 
 template <int kKeys>
@@ -415,12 +421,16 @@ __device__ inline void rows_of_chunk(const DeltaChunksKernel& a, const Place& pl
     decay_rows(part.table + Table::kStartKey, part.p, kv);
     decay_rows(part.table + Table::kStartQuery, part.p, out);
   }
+  STRATA_ONCE
   for (int b = 0; b < 4; ++b) {
-    if (b == part.p && own_rows) solve<kKeys>(a, place, part, fresh, kv, v);
+    if (b == part.p && own_rows) solve<kKeys>(part, fresh, kv, v);
     if (b < 3) barrier();
     if (b < part.p && own_rows) from_block<kKeys>(part, b, needed, kv, out);
     if (b != part.p) continue;
-    if (own_rows) finish<kKeys>(a, place, part, fresh, out);
+    if (own_rows) {
+      finish<kKeys>(a, place, part, fresh, out);
+      keep_corrections(a, place, part.u, fresh, part.p);
+    }
     if (place.active && fresh.fold) store_fold_words<kKeys>(part, fresh);
   }
 }
@@ -453,12 +463,13 @@ __device__ inline void chunks(const DeltaChunksKernel& a) {
     const int row = 16 * part.p;
     const bool needed[2] = {row < fresh.end && row + 8 > fresh.begin, row + 8 < fresh.end && row + 16 > fresh.begin};
     float v[8], kv[2][4], out[2][4];
+    const float* value =
+        a.v + (place.first + row + lane() / kColumns * 8) * a.v_row + place.head * a.v_head + place.column;
     STRATA_UNROLL
     for (int i = 0; i < 8; ++i) {
       const int slot = row + lane() / kColumns * 8 + i;
-      v[i] = place.inside && slot >= fresh.begin && slot < fresh.end
-                 ? a.v[(place.first + slot) * a.v_row + place.head * a.v_head + place.column]
-                 : 0.0f;
+      v[i] = place.inside && slot >= fresh.begin && slot < fresh.end ? *value : 0.0f;
+      value += a.v_row;
     }
     const char* keys = feed.keys(chunk);
     if (Own::kKeyBuffers == 2)

@@ -46,46 +46,60 @@ __device__ inline float store_row(char* planes, int row, const float (&x)[kKeys 
   return scale.down;
 }
 
+// Element i of a lane.
+__device__ inline int64_t key_of(int i) { return 64 * (i / 2) + 2 * lane() + i % 2; }
+
 template <int kKeys>
-__device__ inline void load_row(const float* row, int64_t dk, float factor, float (&x)[kKeys / 32]) {
+__device__ inline void load_row(const float* row, int64_t dk, float (&x)[kKeys / 32]) {
+  STRATA_UNROLL
+  for (int i = 0; i < kKeys / 32; ++i) x[i] = row != nullptr && key_of(i) < dk ? row[key_of(i)] : 0.0f;
+}
+template <int kKeys>
+__device__ inline void normalise(float factor, float (&x)[kKeys / 32]) {
   float sum = 0;
   STRATA_UNROLL
-  for (int c = 0; c < kKeys / 32; ++c) {
-    const int64_t i = 64 * (c / 2) + 2 * lane() + c % 2;
-    x[c] = row != nullptr && i < dk ? row[i] : 0.0f;
-    sum = fma_f32(x[c], x[c], sum);
-  }
-  if (factor == 0) return;  // as it is
+  for (const float one : x) sum = fma_f32(one, one, sum);
   const float scale = div_f32(factor, sqrt_f32(wave_sum(sum) + 1e-6f));
   STRATA_UNROLL
   for (float& one : x) one = mul_f32(one, scale);
 }
 
+// A few rows at a time, so that their loads go together.
 template <int kKeys>
 __device__ inline void make_rows(const DeltaFactorsKernel& a, const FactorsMemory<kKeys>& memory, int64_t chunk,
                                  int64_t key_head) {
+  constexpr int kTogether = kKeys <= 128 ? 4 : 2;
   const int waves = threads() / kWave;
-  for (int slot = wave_index(); slot < 64; slot += waves) {
-    const int64_t t = 64 * chunk - a.at.slot + slot;
-    const bool given = t < 0, present = t < a.at.rows;
-    const float* key = given ? a.ring_k + key_head * a.ring_k_head + slot * a.ring_k_slot
-                             : (present ? a.k + t * a.k_row + key_head * a.k_head : nullptr);
-    const float* query = !given && present ? a.q + t * a.q_row + key_head * a.q_head : nullptr;
-    float x[kKeys / 32];
-    load_row<kKeys>(key, a.at.dk, given || !present ? 0.0f : 1.0f, x);
-    if (!given && present && t + 64 >= a.at.rows) {
-      STRATA_UNROLL
-      for (int c = 0; c < kKeys / 32; ++c) {
-        const int64_t i = 64 * (c / 2) + 2 * lane() + c % 2;
-        if (i < a.at.dk) a.last_keys[(key_head * 64 + slot) * a.at.dk + i] = x[c];
-      }
+  for (int first = wave_index(); first < 64; first += kTogether * waves) {
+    float keys[kTogether][kKeys / 32], queries[kTogether][kKeys / 32];
+    STRATA_UNROLL
+    for (int i = 0; i < kTogether; ++i) {
+      const int slot = first + i * waves;
+      const int64_t t = 64 * chunk - a.at.slot + slot;
+      const bool fresh = t >= 0 && t < a.at.rows;
+      const float* key = t < 0 ? a.ring_k + key_head * a.ring_k_head + slot * a.ring_k_slot
+                               : (fresh ? a.k + t * a.k_row + key_head * a.k_head : nullptr);
+      load_row<kKeys>(key, a.at.dk, keys[i]);
+      load_row<kKeys>(fresh ? a.q + t * a.q_row + key_head * a.q_head : nullptr, a.at.dk, queries[i]);
     }
-    const float key_down = store_row<kKeys>(memory.planes, slot, x);
-    load_row<kKeys>(query, a.at.dk, given || !present ? 0.0f : a.query_factor, x);
-    const float query_down = store_row<kKeys>(memory.planes + DeltaChunkLayout<kKeys>::kQueries, slot, x);
-    if (lane() == 0) {
-      memory.key_down[slot] = key_down;
-      memory.query_down[slot] = query_down;
+    STRATA_UNROLL
+    for (int i = 0; i < kTogether; ++i) {
+      const int slot = first + i * waves;
+      const int64_t t = 64 * chunk - a.at.slot + slot;
+      if (t >= 0 && t < a.at.rows) {
+        normalise<kKeys>(1.0f, keys[i]);
+        normalise<kKeys>(a.query_factor, queries[i]);
+        STRATA_UNROLL
+        for (int c = 0; c < kKeys / 32; ++c)
+          if (t + 64 >= a.at.rows && key_of(c) < a.at.dk)
+            a.last_keys[(key_head * 64 + slot) * a.at.dk + key_of(c)] = keys[i][c];
+      }
+      const float key_down = store_row<kKeys>(memory.planes, slot, keys[i]);
+      const float query_down = store_row<kKeys>(memory.planes + DeltaChunkLayout<kKeys>::kQueries, slot, queries[i]);
+      if (lane() == 0) {
+        memory.key_down[slot] = key_down;
+        memory.query_down[slot] = query_down;
+      }
     }
   }
 }
@@ -100,7 +114,7 @@ __device__ inline void block_product(const FactorsMemory<kKeys>& memory, bool qu
   STRATA_UNROLL
   for (float(&half)[4] : sum) STRATA_UNROLL
   for (float& one : half) one = 0;
-  STRATA_UNROLL
+  STRATA_ONCE
   for (int g = 0; g < kKeys / 16; ++g) {
     uint32_t high[4], low[4];
     const char* at = piece<kKeys>(rows, 16 * r + line + matrix % 2 * 8, 2 * g + matrix / 2);
@@ -119,8 +133,25 @@ __device__ inline void block_product(const FactorsMemory<kKeys>& memory, bool qu
   }
 }
 
+// Products of a pair of blocks: rows of two tiles of eight, a lane's numbers where matrix units want them.
+__device__ inline void store_products(const float (&x)[2][4], char* to) {
+  STRATA_UNROLL
+  for (int n = 0; n < 2; ++n) {
+    uint32_t words[3][2];
+    STRATA_UNROLL
+    for (int half = 0; half < 2; ++half)
+      split_bf16(x[half][2 * n], x[half][2 * n + 1], words[0][half], words[1][half], words[2][half]);
+    char* tile = to + n * (32 * 24);
+    store16(tile + lane() * 16, {{words[0][0], words[0][1], words[1][0], words[1][1]}});
+    auto* low = reinterpret_cast<uint32_t*>(tile + 512 + lane() * 8);
+    low[0] = words[2][0];
+    low[1] = words[2][1];
+  }
+}
+
 template <int kKeys>
 __device__ inline void make_products(const FactorsMemory<kKeys>& memory, const NewSlots& fresh, char* factors) {
+  using Layout = DeltaChunkLayout<kKeys>;
   const int waves = threads() / kWave;
   for (int task = wave_index(); task < 20; task += waves) {
     const bool queries = task >= 10;
@@ -129,33 +160,50 @@ __device__ inline void make_products(const FactorsMemory<kKeys>& memory, const N
     float sum[2][4];
     block_product<kKeys>(memory, queries, r, b, sum);
     const float* down = queries ? memory.query_down : memory.key_down;
-    float* products = reinterpret_cast<float*>(factors + DeltaChunkLayout<kKeys>::kProducts) +
-                      ((queries ? 6 : 0) + r * (r - 1) / 2 + b) * 256;
     float* diagonal = memory.diagonal + ((queries ? 4 : 0) + r) * 256;
     STRATA_UNROLL
     for (int i = 0; i < 8; ++i) {
       const int row = lane() / 4 + i % 4 / 2 * 8, slot = i / 4 * 8 + lane() % 4 * 2 + i % 2;
-      const float value = mul_f32(mul_f32(sum[i / 4][i % 4], down[16 * r + row]), memory.key_down[16 * b + slot]);
-      (b < r ? products[row * 16 + slot] : diagonal[slot * 16 + row]) = value;
+      float& value = sum[i / 4][i % 4];
+      value = mul_f32(mul_f32(value, down[16 * r + row]), memory.key_down[16 * b + slot]);
+      if (b == r) diagonal[slot * 16 + row] = value;
     }
+    if (b < r)
+      store_products(sum, factors + Layout::kProducts + (r * (r - 1) / 2 + b) * Layout::kPair +
+                              (queries ? 2 : 0) * Layout::kProduct);
+  }
+}
+
+// Log decays, to be summed.
+template <int kKeys>
+__device__ inline void load_gates(const DeltaFactorsKernel& a, const FactorsMemory<kKeys>& memory, int64_t chunk,
+                                  int64_t key_head, int repeat) {
+  for (int item = thread(); item < repeat * 64; item += threads()) {
+    const int64_t head = value_head(a.at, key_head, item / 64), slot = item % 64, t = 64 * chunk - a.at.slot + slot;
+    const float g = t < 0 ? a.ring_g[head * a.ring_g_head + slot] : (t < a.at.rows ? a.g[t * a.g_row + head] : 0.0f);
+    memory.prefix[item] = static_cast<double>(g);
   }
 }
 
 template <int kKeys>
-__device__ inline void make_prefix(const DeltaFactorsKernel& a, const FactorsMemory<kKeys>& memory, int64_t chunk,
-                                   int64_t key_head, int repeat) {
-  for (int index = thread(); index < repeat; index += threads()) {
-    const int64_t head = value_head(a.at, key_head, index);
+__device__ inline void make_prefix(const FactorsMemory<kKeys>& memory, int repeat) {
+  if (lane() != 0) return;
+  for (int index = wave_index(); index < repeat; index += threads() / kWave) {
+    double* prefix = memory.prefix + index * 64;
     double sum = 0;
     int cleared = -1;
-    for (int slot = 0; slot < 64; ++slot) {
-      const int64_t t = 64 * chunk - a.at.slot + slot;
-      const float g = t < 0 ? a.ring_g[head * a.ring_g_head + slot] : (t < a.at.rows ? a.g[t * a.g_row + head] : 0.0f);
-      const bool clears = g < kClears;
-      if (clears) cleared = slot;
-      sum = clears ? 0.0 : sum + static_cast<double>(g);
-      memory.prefix[index * 64 + slot] = sum;
-      memory.cleared[index * 64 + slot] = cleared;
+    for (int first = 0; first < 64; first += 8) {
+      double g[8];
+      STRATA_UNROLL
+      for (int i = 0; i < 8; ++i) g[i] = prefix[first + i];
+      STRATA_UNROLL
+      for (int i = 0; i < 8; ++i) {
+        const bool clears = g[i] < static_cast<double>(kClears);
+        if (clears) cleared = first + i;
+        sum = clears ? 0.0 : sum + g[i];
+        prefix[first + i] = sum;
+        memory.cleared[index * 64 + first + i] = cleared;
+      }
     }
   }
 }
@@ -227,7 +275,9 @@ __device__ inline void make_factors(const DeltaFactorsKernel& a) {
   char* factors = a.factors + block_x() * bytes;
   const NewSlots fresh = new_slots(a.at, chunk);
   const FactorsMemory<kKeys> memory(repeat);
-  make_prefix<kKeys>(a, memory, chunk, key_head, repeat);
+  load_gates<kKeys>(a, memory, chunk, key_head, repeat);
+  barrier();
+  make_prefix<kKeys>(memory, repeat);
   make_rows<kKeys>(a, memory, chunk, key_head);
   barrier();
   make_products<kKeys>(memory, fresh, factors);
@@ -244,6 +294,10 @@ __device__ inline void make_factors(const DeltaFactorsKernel& a) {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(256) delta_factors64(const DeltaFactorsKernel a) { make_factors<64>(a); }
-extern "C" __global__ void __launch_bounds__(256) delta_factors128(const DeltaFactorsKernel a) { make_factors<128>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) delta_factors64(const DeltaFactorsKernel a) {
+  make_factors<64>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 2) delta_factors128(const DeltaFactorsKernel a) {
+  make_factors<128>(a);
+}
 extern "C" __global__ void __launch_bounds__(256) delta_factors256(const DeltaFactorsKernel a) { make_factors<256>(a); }

@@ -11,8 +11,10 @@ namespace strata {
 template <int kKeys>
 struct DeltaChunkLayout {
   static constexpr int kPlane = 64 * kKeys * 2;
-  // k high, k low, q high, q low; then k·k and q·k of row blocks r > b: [2, pair r (r - 1) / 2 + b, row, slot] f32.
-  static constexpr int kQueries = 2 * kPlane, kProducts = 4 * kPlane, kProductBytes = 2 * 6 * 256 * 4;
+  // k high, k low, q high, q low; then k·k and q·k of row blocks r > b in three bf16 words, as matrix units take them:
+  // [pair r (r - 1) / 2 + b, which, half of the rows] of (high, middle) 16 bytes a lane and low 8 bytes a lane.
+  static constexpr int kQueries = 2 * kPlane, kProducts = 4 * kPlane;
+  static constexpr int kProduct = 32 * 24, kPair = 4 * kProduct, kProductBytes = 6 * kPair;
   static constexpr int kHeads = kProducts + kProductBytes;  // then for each value head:
   // [k·k or q·k, block, slot, row] f32 within the blocks of 16 rows, decayed; then a table.
   static constexpr int kTable = 2 * 4 * 256 * 4, kHead = kTable + 640 * 4;
