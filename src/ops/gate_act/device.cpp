@@ -1,5 +1,6 @@
 #include "device/device.h"
 
+#include "ops/device_aligned.h"
 #include "ops/gate_act/device_kernel.h"
 #include "ops/gate_act/gate_act.h"
 
@@ -8,14 +9,7 @@ namespace strata {
 extern const KernelImage kernel_image_gate_act;
 
 namespace {
-
 constexpr int64_t kFloat = sizeof(float), kThreads = 128;
-
-bool on_sixteen(const Tensor& x) {
-  return reinterpret_cast<uintptr_t>(x.data) % 16 == 0 && x.stride(0) % 16 == 0 &&
-         (x.rank < 3 || x.stride(1) % 16 == 0);
-}
-
 }  // namespace
 
 void gate_act_device(Queue& queue, const GateActArgs& args) {

@@ -1,5 +1,6 @@
 // Four elements a thread; 16 bytes at a time where everything lies on multiples of 16.
 #include "device/kernel_math.h"
+#include "ops/device_fours.h"
 #include "ops/gate_act/device_kernel.h"
 
 using namespace strata;
@@ -8,19 +9,6 @@ using namespace strata::gpu;
 namespace {
 
 __device__ inline float activated(float x, bool silu) { return silu ? silu_f32(x) : sigmoid_f32(x); }
-
-__device__ inline Float4 load4(const float* from, int64_t left, bool vector) {
-  if (vector) return load_float4(from);
-  Float4 four{};
-  for (int k = 0; k < 4; ++k) four.v[k] = k < left ? from[k] : 0.0f;
-  return four;
-}
-
-__device__ inline void store4(float* to, const Float4& four, int64_t left, bool vector) {
-  if (vector) return store_float4(to, four);
-  for (int k = 0; k < 4; ++k)
-    if (k < left) to[k] = four.v[k];
-}
 
 }  // namespace
 
@@ -36,26 +24,26 @@ extern "C" __global__ void gate_act_rows(const GateActKernel a) {
     const float shared = activated(gate[0], silu);
     for (float& one : product.v) one = shared;
   } else {
-    const Float4 gates = load4(gate + i, left, vector);
+    const Float4 gates = load_fours(gate + i, left, vector);
     for (int k = 0; k < 4; ++k) product.v[k] = activated(gates.v[k], silu);
   }
   if (a.value != nullptr) {
-    const Float4 values = load4(a.value + row * a.value_row + group * a.value_group + i, left, vector);
+    const Float4 values = load_fours(a.value + row * a.value_row + group * a.value_group + i, left, vector);
     for (int k = 0; k < 4; ++k) product.v[k] = mul_f32(values.v[k], product.v[k]);
   }
   if (a.accumulate != 0) {
-    const Float4 before = load4(y, left, vector);
+    const Float4 before = load_fours(y, left, vector);
     for (int k = 0; k < 4; ++k) product.v[k] = add_f32(before.v[k], product.v[k]);
   }
-  store4(y, product, left, vector);
+  store_fours(y, product, left, vector);
 }
 
 extern "C" __global__ void residual_add_elements(const ResidualAddKernel a) {
   const int64_t i = 4 * (block_x() * threads() + thread()), left = a.elements - i;
   if (left <= 0) return;
   const bool vector = a.vector != 0 && left >= 4;
-  Float4 sum = load4(a.x + i, left, vector);
-  const Float4 more = load4(a.y + i, left, vector);
+  Float4 sum = load_fours(a.x + i, left, vector);
+  const Float4 more = load_fours(a.y + i, left, vector);
   for (int k = 0; k < 4; ++k) sum.v[k] = add_f32(sum.v[k], more.v[k]);
-  store4(a.x + i, sum, left, vector);
+  store_fours(a.x + i, sum, left, vector);
 }

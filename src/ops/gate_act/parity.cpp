@@ -1,5 +1,6 @@
 // Cases of gate_act and residual_add: both activations, one gate an element or a group, accumulation, in place,
-// strides, gates past every threshold of exp, integer-coded values behind open gates at zero tolerance.
+// strides, rows on multiples of 16 bytes, gates past every threshold of exp, integer-coded values behind open gates at
+// zero tolerance.
 #include "ops/gate_act/parity.h"
 
 #include "evidence/parity_case.h"
@@ -17,30 +18,32 @@ struct Shape {
   bool one_gate = false, accumulate = false, valued = true;
   Place place = Place::Apart;
   float gates = 9, values = 3;
+  bool aligned = false;  // rows on multiples of 16 bytes
 };
+using Pads = std::vector<int64_t>;
 
 std::string label(const Shape& shape) {
   return "[" + std::to_string(shape.rows) + ", " + std::to_string(shape.groups) + ", " + std::to_string(shape.width) +
          "]" + (shape.activation == Activation::Silu ? " silu" : " sigmoid") +
          (shape.one_gate ? ", a gate a group" : "") + (shape.accumulate ? ", accumulated" : "") +
-         (shape.valued ? "" : ", no value") + (shape.place == Place::Apart ? "" : ", in place") + ", gates up to " +
-         std::to_string(shape.gates);
+         (shape.valued ? "" : ", no value") + (shape.place == Place::Apart ? "" : ", in place") +
+         (shape.aligned ? ", aligned" : "") + ", gates up to " + std::to_string(shape.gates);
 }
 
 void fill_args(Builder& build, const Shape& shape, uint64_t seed) {
   Random random(seed);
   GateActArgs& args = build.args();
   args.gate = build.memory().f32({shape.rows, shape.groups, shape.one_gate ? 1 : shape.width}, random, -shape.gates,
-                                 shape.gates, {7, 2});
+                                 shape.gates, shape.aligned ? Pads{8, 4} : Pads{7, 2});
   if (shape.valued)
-    args.value =
-        build.memory().f32({shape.rows, shape.groups, shape.width}, random, -shape.values, shape.values, {1, 5});
+    args.value = build.memory().f32({shape.rows, shape.groups, shape.width}, random, -shape.values, shape.values,
+                                    shape.aligned ? Pads{4, 0} : Pads{1, 5});
   args.activation = shape.activation;
   args.accumulate = shape.accumulate;
-  args.y = shape.place == Place::OverGate ? args.gate
-           : shape.place == Place::OverValue
-               ? args.value
-               : build.memory().f32({shape.rows, shape.groups, shape.width}, random, -1, 1, {0, 3});
+  args.y = shape.place == Place::OverGate    ? args.gate
+           : shape.place == Place::OverValue ? args.value
+                                             : build.memory().f32({shape.rows, shape.groups, shape.width}, random, -1,
+                                                                  1, shape.aligned ? Pads{12, 4} : Pads{0, 3});
 }
 
 ParityCase finish(Builder& build, bool exact = false) {
@@ -118,6 +121,12 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
       add({0, 2, 8, activation, one_gate});
       add({11, 3, 3001, activation, one_gate});
     }
+    for (int64_t width : {4, 64, 524})
+      for (int variant = 0; variant < 8; ++variant)
+        add({3, 2, width, activation, (variant & 1) != 0, (variant & 2) != 0, (variant & 4) != 0, Place::Apart, 9, 3,
+             true});
+    for (Place place : {Place::OverGate, Place::OverValue})
+      add({4, 2, 36, activation, false, false, true, place, 9, 3, true});
     list.push_back([=, s = next++] { return coded_case(activation, s); });
     for (bool accumulate : {false, true})
       list.push_back([=, s = next++] { return extreme_case(activation, accumulate, s); });

@@ -1,56 +1,11 @@
-// The recurrence, columns of a state in registers: eight lanes share a column, each with the keys of one eighth.
-#include "device/kernel_math.h"
+// The recurrence on columns of a state in registers.
+#include "ops/gated_delta/device_columns.h"
 #include "ops/gated_delta/device_kernel.h"
 
 using namespace strata;
 using namespace strata::gpu;
 
 namespace {
-
-constexpr int kShares = 8;  // lanes of a column
-
-__device__ inline float sum_of_shares(float x) {
-  x += shuffle_xor(x, 4);
-  x += shuffle_xor(x, 2);
-  return x + shuffle_xor(x, 1);
-}
-
-// The keys of a share, zeros behind dk. Adjacent lanes take adjacent groups of four.
-template <int kKeys>
-__device__ inline void load_share(const float* row, int share, int64_t dk, float (&keys)[kKeys]) {
-  STRATA_UNROLL
-  for (int c = 0; c < kKeys / 4; ++c) {
-    const int64_t i = 4 * (kShares * c + share);
-    if (dk % 4 == 0 && i + 4 <= dk) {
-      const Float4 four = load_float4(row + i);
-      STRATA_UNROLL
-      for (int k = 0; k < 4; ++k) keys[4 * c + k] = four.v[k];
-    } else {
-      STRATA_UNROLL
-      for (int k = 0; k < 4; ++k) keys[4 * c + k] = i + k < dk ? row[i + k] : 0.0f;
-    }
-  }
-}
-
-template <int kKeys>
-__device__ inline float dot_share(const float (&a)[kKeys], const float (&b)[kKeys]) {
-  float sums[4] = {};
-  STRATA_UNROLL
-  for (int i = 0; i < kKeys; ++i) sums[i % 4] = fma_f32(a[i], b[i], sums[i % 4]);
-  return sum_of_shares((sums[0] + sums[1]) + (sums[2] + sums[3]));
-}
-
-template <int kKeys>
-__device__ inline void move_state(const DeltaSerialKernel& a, float* state, int share, bool load, float (&s)[kKeys]) {
-  STRATA_UNROLL
-  for (int i = 0; i < kKeys; ++i) {
-    const int64_t key = 4 * (kShares * (i / 4) + share) + i % 4;
-    if (load)
-      s[i] = key < a.dk ? state[key * a.state_key] : 0.0f;
-    else if (key < a.dk)
-      state[key * a.state_key] = s[i];
-  }
-}
 
 template <int kKeys>
 __device__ inline void serial(const DeltaSerialKernel& a) {
@@ -65,7 +20,7 @@ __device__ inline void serial(const DeltaSerialKernel& a) {
   const int64_t step = a.key_heads * a.dk;
   const float *q = a.q + key_head * a.dk, *k = a.k + key_head * a.dk;
   float s[kKeys], key[kKeys], query[kKeys];
-  move_state(a, state, share, true, s);
+  move_state(a.dk, a.state_key, state, share, true, s);
   load_share(k, share, a.dk, key);
   load_share(q, share, a.dk, query);
   float value = v[0], decay = exp_f32(a.g[head]), beta = a.beta[head];
@@ -76,7 +31,7 @@ __device__ inline void serial(const DeltaSerialKernel& a) {
     load_share(q + next * step, share, a.dk, next_query);
     const float next_value = v[next * a.v_row];
     const float next_g = a.g[next * a.g_row + head], next_beta = a.beta[next * a.beta_row + head];
-    if (t == a.stored && inside) move_state(a, state, share, false, s);
+    if (t == a.stored && inside) move_state(a.dk, a.state_key, state, share, false, s);
     STRATA_UNROLL
     for (float& one : s) one = mul_f32(one, decay);
     const float delta = mul_f32(beta, value - dot_share(s, key));
@@ -90,7 +45,7 @@ __device__ inline void serial(const DeltaSerialKernel& a) {
     decay = exp_f32(next_g);
     beta = next_beta;
   }
-  if (a.stored >= a.rows && inside) move_state(a, state, share, false, s);
+  if (a.stored >= a.rows && inside) move_state(a.dk, a.state_key, state, share, false, s);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ struct HyperReadKernel {
   int64_t streams, hidden;
   int64_t normed_row, normed_stream, mix_row, mix_stream, u_row;
   int64_t blocks;  // of threads for each row
+  int32_t vector;
 };
 
 struct HyperWriteKernel {
@@ -19,6 +20,7 @@ struct HyperWriteKernel {
   int64_t streams, hidden;
   int64_t block_row, inject_row, x_row, x_stream;
   int64_t blocks;  // of threads for each (row, stream)
+  int32_t vector;
 };
 
 }  // namespace strata

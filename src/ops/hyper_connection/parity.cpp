@@ -1,5 +1,6 @@
-// Cases of hyper_read and hyper_write: stream counts, logits past every threshold of exp, strides, integer-coded
-// streams behind open and closed gates at zero tolerance, magnitudes at both ends, non-finite values.
+// Cases of hyper_read and hyper_write: stream counts, logits past every threshold of exp, strides, rows on
+// multiples of 16 bytes, integer-coded streams behind open and closed gates at zero tolerance, magnitudes at both ends,
+// non-finite values.
 #include "ops/hyper_connection/parity.h"
 
 #include "evidence/parity_case.h"
@@ -13,28 +14,34 @@ using WriteBuilder = CaseBuilder<HyperWriteArgs>;
 struct Shape {
   int64_t rows, streams, hidden;
   float logits = 8, values = 3;
+  bool aligned = false;  // rows on multiples of 16 bytes
 };
+using Pads = std::vector<int64_t>;
 
 std::string label(const Shape& shape) {
   return "[" + std::to_string(shape.rows) + ", " + std::to_string(shape.streams) + ", " + std::to_string(shape.hidden) +
-         "], logits up to " + std::to_string(shape.logits) + ", values up to " + std::to_string(shape.values);
+         "], logits up to " + std::to_string(shape.logits) + ", values up to " + std::to_string(shape.values) +
+         (shape.aligned ? ", aligned" : "");
 }
 
 void fill_args(ReadBuilder& build, const Shape& shape, uint64_t seed) {
   Random random(seed);
   HyperReadArgs& args = build.args();
-  args.normed =
-      build.memory().f32({shape.rows, shape.streams, shape.hidden}, random, -shape.values, shape.values, {2, 5});
-  args.mix = build.memory().f32({shape.rows, shape.streams, shape.hidden}, random, -shape.logits, shape.logits, {4, 1});
-  args.u = build.memory().tensor(DType::F32, {shape.rows, shape.hidden}, {3});
+  args.normed = build.memory().f32({shape.rows, shape.streams, shape.hidden}, random, -shape.values, shape.values,
+                                   shape.aligned ? Pads{8, 4} : Pads{2, 5});
+  args.mix = build.memory().f32({shape.rows, shape.streams, shape.hidden}, random, -shape.logits, shape.logits,
+                                shape.aligned ? Pads{0, 12} : Pads{4, 1});
+  args.u = build.memory().tensor(DType::F32, {shape.rows, shape.hidden}, shape.aligned ? Pads{4} : Pads{3});
 }
 
 void fill_args(WriteBuilder& build, const Shape& shape, uint64_t seed) {
   Random random(seed);
   HyperWriteArgs& args = build.args();
-  args.block = build.memory().f32({shape.rows, shape.hidden}, random, -shape.values, shape.values, {2});
+  args.block = build.memory().f32({shape.rows, shape.hidden}, random, -shape.values, shape.values,
+                                  shape.aligned ? Pads{4} : Pads{2});
   args.inject = build.memory().f32({shape.rows, shape.streams}, random, -shape.logits, shape.logits, {3});
-  args.x = build.memory().f32({shape.rows, shape.streams, shape.hidden}, random, -shape.values, shape.values, {6, 1});
+  args.x = build.memory().f32({shape.rows, shape.streams, shape.hidden}, random, -shape.values, shape.values,
+                              shape.aligned ? Pads{12, 4} : Pads{6, 1});
 }
 
 ParityCase finish(ReadBuilder& build, bool exact = false) {
@@ -142,6 +149,8 @@ std::vector<std::function<ParityCase()>> cases_of(uint64_t seed, Random random, 
       for (int64_t hidden : {1, 15, 17, 64})
         for (float logits : {1.0f, 8.0f, 120.0f}) add({rows, streams, hidden, logits});
   for (float values : {1e-40f, 1e-30f, 1e37f}) add({3, 4, 40, 8, values});
+  for (int64_t streams : {1, 4})
+    for (int64_t hidden : {4, 64, 524}) add({3, streams, hidden, 8, 3, true});
   add({0, 4, 8});
   add({13, 4, 2053});
   for (int64_t streams : {1, 2, 4, 8}) list.push_back([=, s = next++] { return coded(streams, s); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/device_aligned.h"
 #include "ops/ngram_embedding/device_kernel.h"
 #include "ops/ngram_embedding/ngram_embedding.h"
 
@@ -41,6 +42,7 @@ void ngram_embedding_device(Queue& queue, const NgramEmbeddingArgs& args) {
   kernel.orders = params.orders;
   kernel.heads = params.heads;
   kernel.eos = params.eos;
+  kernel.vector = width % 8 == 0 && on_sixteen(args.y);
   kernel.type = static_cast<uint32_t>(args.table.dtype);
   queue.launch("ngram_embedding", kernel_image_ngram_embedding, "ngram_embedding_rows",
                {{args.ids.extent(0) * args.y.extent(1) * blocks}, {kThreads}}, kernel);
@@ -49,6 +51,8 @@ void ngram_embedding_device(Queue& queue, const NgramEmbeddingArgs& args) {
 void ngram_gate_device(Queue& queue, const NgramGateArgs& args) {
   constexpr int64_t kThreads = 256;
   const int64_t streams = args.key.extent(1), hidden = args.key.extent(2);
+  const bool vector =
+      hidden % 4 == 0 && on_sixteen(args.key) && on_sixteen(args.query) && on_sixteen(args.value) && on_sixteen(args.y);
   const NgramGateKernel kernel{args.key.f32(),
                                args.query.f32(),
                                args.value.f32(),
@@ -62,7 +66,8 @@ void ngram_gate_device(Queue& queue, const NgramGateArgs& args) {
                                args.value.stride(0) / kFloat,
                                args.y.stride(0) / kFloat,
                                args.y.stride(1) / kFloat,
-                               1.0f / std::sqrt(static_cast<float>(hidden))};
+                               1.0f / std::sqrt(static_cast<float>(hidden)),
+                               vector};
   queue.launch("ngram_gate", kernel_image_ngram_embedding, "ngram_gate_rows",
                {{args.key.extent(0) * streams}, {kThreads}, static_cast<uint32_t>(kThreads / 32 * kFloat)}, kernel);
 }

@@ -18,6 +18,7 @@ struct NgramEmbeddingKernel {
   uint64_t multipliers[kMaxNgramOrders + 1];
   uint64_t sizes[kMaxNgramHeads], offsets[kMaxNgramHeads];
   int32_t orders, heads, eos;  // heads of one order
+  int32_t vector;
   uint32_t type;
 };
 
@@ -27,6 +28,7 @@ struct NgramGateKernel {
   int64_t streams, hidden;
   int64_t key_row, key_stream, query_row, query_stream, value_row, y_row, y_stream;
   float scale;
+  int32_t vector;
 };
 
 }  // namespace strata

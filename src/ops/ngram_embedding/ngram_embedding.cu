@@ -1,5 +1,6 @@
 // Rows by hash, and their gate.
 #include "device/kernel_math.h"
+#include "ops/device_fours.h"
 #include "ops/ngram_embedding/device_kernel.h"
 #include "ops/weights_kernel.h"
 
@@ -35,18 +36,27 @@ extern "C" __global__ void ngram_embedding_rows(const NgramEmbeddingKernel a) {
   with_format(a.type, [&](auto format) {
     decode8<decltype(format)>(reinterpret_cast<Bytes>(a.table) + id * a.table_row, i, a.width, w);
   });
-  for (int k = 0; k < 8; ++k)
-    if (8 * i + k < a.width) a.y[row * a.y_row + head * a.y_head + 8 * i + k] = w[k];
+  float* y = a.y + row * a.y_row + head * a.y_head + 8 * i;
+  for (int half = 0; half < 8; half += 4)
+    store_fours(y + half, {{w[half], w[half + 1], w[half + 2], w[half + 3]}}, a.width - 8 * i - half, a.vector != 0);
 }
 
-// A block for each (row, stream).
+// A block for each (row, stream); four elements a thread, then the next four of the block. The order of the sum is the
+// same where rows do not lie on multiples of 16 bytes.
 extern "C" __global__ void ngram_gate_rows(const NgramGateKernel a) {
   auto* scratch = reinterpret_cast<float*>(shared_memory());
   const int64_t row = block_x() / a.streams, stream = block_x() % a.streams;
   const float* key = a.key + row * a.key_row + stream * a.key_stream;
   const float* query = a.query + row * a.query_row + stream * a.query_stream;
+  const bool vector = a.vector != 0;
   float sum = 0;
-  for (int64_t i = thread(); i < a.hidden; i += threads()) sum = fma_f32(key[i], query[i], sum);
+  for (int64_t i = 4 * thread(); i < a.hidden; i += 4 * threads()) {
+    const Float4 keys = load_fours(key + i, a.hidden - i, vector),
+                 queries = load_fours(query + i, a.hidden - i, vector);
+    const float low = fma_f32(keys.v[1], queries.v[1], mul_f32(keys.v[0], queries.v[0]));
+    const float high = fma_f32(keys.v[3], queries.v[3], mul_f32(keys.v[2], queries.v[2]));
+    sum = add_f32(sum, add_f32(low, high));
+  }
   const float product = mul_f32(block_sum(sum, scratch), a.scale);
   const float size = product < 0 ? -product : product;
   const float root = sqrt_f32(size > 1e-6f ? size : 1e-6f);
@@ -54,5 +64,9 @@ extern "C" __global__ void ngram_gate_rows(const NgramGateKernel a) {
   const float gate = product != product ? product : sigmoid_f32(mul_f32(sign, root));
   const float* value = a.value + row * a.value_row;
   float* y = a.y + row * a.y_row + stream * a.y_stream;
-  for (int64_t i = thread(); i < a.hidden; i += threads()) y[i] = mul_f32(gate, value[i]);
+  for (int64_t i = 4 * thread(); i < a.hidden; i += 4 * threads()) {
+    Float4 four = load_fours(value + i, a.hidden - i, vector);
+    for (float& one : four.v) one = mul_f32(gate, one);
+    store_fours(y + i, four, a.hidden - i, vector);
+  }
 }

@@ -19,13 +19,15 @@ struct Shape {
   int orders, heads;
   DType type = DType::F32;
   int64_t width = 5;
-  bool wraps = false;  // multipliers and tokens up to the largest
+  bool wraps = false;    // multipliers and tokens up to the largest
+  bool aligned = false;  // rows of y on multiples of 16 bytes
 };
+using Pads = std::vector<int64_t>;
 
 std::string label(const Shape& shape) {
   return std::to_string(shape.rows) + " tokens, " + std::to_string(shape.orders) + " orders of " +
          std::to_string(shape.heads) + ", " + std::string(to_string(shape.type)) + " rows of " +
-         std::to_string(shape.width) + (shape.wraps ? ", wrapping" : "");
+         std::to_string(shape.width) + (shape.wraps ? ", wrapping" : "") + (shape.aligned ? ", aligned" : "");
 }
 
 // Heads of 1 to 12 rows: small, so that every row of the table is met.
@@ -89,7 +91,8 @@ ParityCase embedding_case(const Shape& shape, uint64_t seed) {
   args.table = build.memory().tensor(
       shape.type, {static_cast<int64_t>(params.head_offsets.back() + params.head_sizes.back()), shape.width}, {1});
   fill_weights(args.table, random);
-  args.y = build.memory().tensor(DType::F32, {shape.rows, shape.orders * shape.heads, shape.width}, {4, 3});
+  args.y = build.memory().tensor(DType::F32, {shape.rows, shape.orders * shape.heads, shape.width},
+                                 shape.aligned ? Pads{8, 4} : Pads{4, 3});
   build.input("ids", &NgramEmbeddingArgs::ids);
   build.input("context", &NgramEmbeddingArgs::context);
   if (shape.type == DType::F32) build.input("table", &NgramEmbeddingArgs::table);
@@ -112,27 +115,32 @@ std::vector<std::function<ParityCase()>> embedding_cases(uint64_t seed) {
   add({0, 2, 3});
   add({300, 2, 8, DType::BF16, 160});
   add({300, 2, 8, DType::Q8_0, 160});
+  for (const DType type : {DType::F32, DType::BF16, DType::Q4_0})
+    for (int64_t width : {32, 288}) add({9, 3, 2, type, width, false, true});
   return list;
 }
 
 struct GateShape {
   int64_t rows, streams, hidden;
   float magnitude = 2;
+  bool aligned = false;  // rows on multiples of 16 bytes
 };
 
 std::string label(const GateShape& shape) {
   return "[" + std::to_string(shape.rows) + ", " + std::to_string(shape.streams) + ", " + std::to_string(shape.hidden) +
-         "] up to " + std::to_string(shape.magnitude);
+         "] up to " + std::to_string(shape.magnitude) + (shape.aligned ? ", aligned" : "");
 }
 
 void fill_args(GateBuilder& build, const GateShape& shape, uint64_t seed) {
   Random random(seed);
   NgramGateArgs& args = build.args();
   const std::vector<int64_t> extents{shape.rows, shape.streams, shape.hidden};
-  args.key = build.memory().f32(extents, random, -shape.magnitude, shape.magnitude, {3, 1});
-  args.query = build.memory().f32(extents, random, -shape.magnitude, shape.magnitude, {2, 4});
-  args.value = build.memory().f32({shape.rows, shape.hidden}, random, -3, 3, {1});
-  args.y = build.memory().tensor(DType::F32, extents, {5, 2});
+  args.key =
+      build.memory().f32(extents, random, -shape.magnitude, shape.magnitude, shape.aligned ? Pads{8, 4} : Pads{3, 1});
+  args.query =
+      build.memory().f32(extents, random, -shape.magnitude, shape.magnitude, shape.aligned ? Pads{0, 4} : Pads{2, 4});
+  args.value = build.memory().f32({shape.rows, shape.hidden}, random, -3, 3, shape.aligned ? Pads{4} : Pads{1});
+  args.y = build.memory().tensor(DType::F32, extents, shape.aligned ? Pads{4, 12} : Pads{5, 2});
 }
 
 ParityCase finish(GateBuilder& build, bool exact = false) {
@@ -216,6 +224,7 @@ std::vector<std::function<ParityCase()>> gate_cases(uint64_t seed) {
   for (float magnitude : {1e-21f, 1e18f}) add({3, 2, 40, magnitude});
   add({0, 2, 8});
   add({11, 4, 3001});
+  for (int64_t hidden : {4, 64, 1028, 2560}) add({3, 4, hidden, 2, true});
   list.push_back([s = next++] { return gate_coded(s); });
   list.push_back([s = next++] { return gate_jump(s); });
   list.push_back([s = next++] { return gate_non_finite(s); });

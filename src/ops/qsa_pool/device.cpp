@@ -19,6 +19,7 @@ void qsa_pool_device(Queue& queue, const QsaPoolArgs& args) {
   constexpr int64_t kFloat = sizeof(float), kThreads = 128;
   const DType type = args.pooled.dtype;
   const int64_t rows = args.raw.extent(0), d = args.raw.extent(1), ratio = args.tail.extent(0);
+  const int64_t completed = (args.first + rows) / ratio - args.first / ratio;
   QsaPoolKernel kernel{args.raw.f32(),
                        args.tail.f32(),
                        args.weight.f32(),
@@ -28,6 +29,7 @@ void qsa_pool_device(Queue& queue, const QsaPoolArgs& args) {
                        ratio,
                        args.first,
                        args.first_block,
+                       completed,
                        args.raw.stride(0) / kFloat,
                        args.tail.stride(0) / kFloat,
                        args.pooled.stride(0) / static_cast<int64_t>(info(type).block_bytes),
@@ -40,10 +42,9 @@ void qsa_pool_device(Queue& queue, const QsaPoolArgs& args) {
                                              : 2,
                        {}};
   std::copy(args.rope->frequency.begin(), args.rope->frequency.end(), kernel.frequency);
-  const int64_t blocks = (args.first + rows) / ratio - args.first / ratio;
   queue.launch("qsa_pool", kernel_image_qsa_pool, "qsa_pool_blocks",
-               {{blocks}, {kThreads}, static_cast<uint32_t>((kThreads / 32 + d) * kFloat)}, kernel);
-  queue.launch("qsa_pool", kernel_image_qsa_pool, "qsa_pool_tail", {{std::min(rows, ratio)}, {kThreads}}, kernel);
+               {{std::max<int64_t>(completed, 1)}, {kThreads}, static_cast<uint32_t>((kThreads / 32 + d) * kFloat)},
+               kernel);
 }
 
 }  // namespace strata

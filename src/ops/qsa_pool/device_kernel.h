@@ -1,4 +1,4 @@
-// Internal to qsa_pool: what its kernels get. Strides in elements.
+// Internal to qsa_pool: what its kernel gets. Strides in elements.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@ struct QsaPoolKernel {
   const float* weight;
   void* pooled;
   int64_t rows, d, ratio, first, first_block;
+  int64_t completed;  // blocks of positions
   int64_t raw_row, tail_row, pooled_row;
   float eps, magnitude;
   int32_t half, adjacent, stored;  // stored: 0 f32, 1 bf16, 2 f16

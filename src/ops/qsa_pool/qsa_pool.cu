@@ -1,4 +1,4 @@
-// A block of threads for each block of positions that the call completes; then the tail.
+// A block of threads for each block of positions that the call completes, one at least: the first keeps the tail.
 #include "device/kernel_math.h"
 #include "ops/qsa_pool/device_kernel.h"
 
@@ -12,9 +12,7 @@ __device__ inline const float* raw_key(const QsaPoolKernel& a, int64_t position)
   return position >= a.first ? a.raw + (position - a.first) * a.raw_row : a.tail + position % a.ratio * a.tail_row;
 }
 
-}  // namespace
-
-extern "C" __global__ void qsa_pool_blocks(const QsaPoolKernel a) {
+__device__ inline void pool(const QsaPoolKernel& a) {
   auto* scratch = reinterpret_cast<float*>(shared_memory());
   float* key = scratch + threads() / kWave;
   const int64_t block = a.first / a.ratio + block_x(), start = block * a.ratio;
@@ -50,9 +48,22 @@ extern "C" __global__ void qsa_pool_blocks(const QsaPoolKernel a) {
   }
 }
 
-// The last rows given, each in its slot: a block of threads for each.
-extern "C" __global__ void qsa_pool_tail(const QsaPoolKernel a) {
-  const int64_t kept = a.rows < a.ratio ? a.rows : a.ratio, t = a.rows - kept + block_x();
-  const int64_t slot = (a.first + t) % a.ratio;
-  for (int64_t i = thread(); i < a.d; i += threads()) a.tail[slot * a.tail_row + i] = a.raw[t * a.raw_row + i];
+// The last rows given, each in its slot.
+__device__ inline void keep_tail(const QsaPoolKernel& a) {
+  const int64_t kept = a.rows < a.ratio ? a.rows : a.ratio;
+  int64_t slot = (a.first + a.rows - kept) % a.ratio;
+  for (int64_t t = a.rows - kept; t < a.rows; ++t) {
+    for (int64_t i = thread(); i < a.d; i += threads()) a.tail[slot * a.tail_row + i] = a.raw[t * a.raw_row + i];
+    slot = slot + 1 == a.ratio ? 0 : slot + 1;
+  }
+}
+
+}  // namespace
+
+// Only the first block of positions has keys in the tail: its threads read them, then write the tail.
+extern "C" __global__ void qsa_pool_blocks(const QsaPoolKernel a) {
+  if (block_x() < a.completed) pool(a);
+  if (block_x() > 0) return;
+  barrier();
+  keep_tail(a);
 }

@@ -32,6 +32,12 @@ int64_t fixed_bytes(const QsaSelectKernel& kernel) { return (int64_t{kernel.copi
 
 constexpr int64_t kSieveThreads = 1024, kSieveBudget = 768, kSieveWidth = 524288;
 
+// As many as the row needs, and a third more than there are blocks to choose.
+int64_t sieve_threads(int64_t width, int64_t budget) {
+  if (width <= 1024 && budget <= 96) return 128;
+  return width <= 4096 && budget <= 384 ? 512 : kSieveThreads;
+}
+
 }  // namespace
 
 void qsa_select_radix(Queue& queue, const QsaSelectArgs& args) {
@@ -56,11 +62,12 @@ std::string qsa_select_sieve_refusal(const QsaSelectArgs& args) {
 
 void qsa_select_sieve(Queue& queue, const QsaSelectArgs& args) {
   const int64_t width = args.scores.extent(1), words = (width + 31) / 32;
-  const QsaSelectKernel kernel = kernel_of(args, kSieveThreads);
+  const int64_t threads = sieve_threads(width, args.budget / args.ratio);
+  const QsaSelectKernel kernel = kernel_of(args, threads);
   const int64_t bytes = fixed_bytes(kernel) + 2 * 4 * (int64_t{kSelectKept} + words);
   queue.launch("qsa_select", kernel_image_qsa_select,
                width <= 8 * kSieveThreads ? "qsa_select_sieve_8" : "qsa_select_sieve_32",
-               {{args.scores.extent(0)}, {kSieveThreads}, static_cast<uint32_t>(bytes)}, kernel);
+               {{args.scores.extent(0)}, {threads}, static_cast<uint32_t>(bytes)}, kernel);
 }
 
 }  // namespace strata

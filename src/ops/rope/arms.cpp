@@ -6,12 +6,13 @@ namespace strata {
 
 void rope_portable(Queue& queue, const RopeArgs& args);  // cpu.cpp
 
-void rope_device(Queue& queue, const RopeArgs& args);  // device.cpp
+std::string rope_device_refusal(const RopeArgs& args);  // device.cpp
+void rope_device(Queue& queue, const RopeArgs& args);   // device.cpp
 extern const KernelImage kernel_image_rope;
 
 namespace {
 constexpr Arm<RopeArgs> kArms[] = {
-    {"thread", always_runs<RopeArgs>, rope_device, true, false, CpuIsa::Portable, &kernel_image_rope},
+    {"thread", rope_device_refusal, rope_device, true, false, CpuIsa::Portable, &kernel_image_rope},
     {"portable", always_runs<RopeArgs>, rope_portable}};
 }
 

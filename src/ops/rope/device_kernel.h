@@ -1,4 +1,4 @@
-// Internal to rope: what its kernel gets. Strides in elements.
+// Internal to rope: what its kernels get. Strides in elements.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@ namespace strata {
 struct RopeKernel {
   float* x;
   const float *cos, *sin;
-  int64_t rows, heads, half;
   int64_t x_row, x_head, cos_row, sin_row;
-  int32_t adjacent;
+  int64_t blocks;  // of threads for each row
+  int32_t heads, half, adjacent;
 };
 
 }  // namespace strata

@@ -1,6 +1,6 @@
-// Cases of rope: both layouts of pairs, partial rotation, strides, integer-coded quarter turns at zero tolerance,
-// magnitudes at both ends, non-finite pairs, positions up to the longest context. Dims that are not rotated keep their
-// bits.
+// Cases of rope: both layouts of pairs, partial rotation, strides, rows on multiples of 16 bytes, integer-coded quarter
+// turns at zero tolerance, magnitudes at both ends, non-finite pairs, positions up to the longest context. Dims that
+// are not rotated keep their bits.
 #include "ops/rope/parity.h"
 
 #include <cstring>
@@ -18,20 +18,25 @@ struct Shape {
   int64_t rows, heads, dim, rotated;
   RopePairs pairs;
   float magnitude = 2;
+  bool aligned = false;  // rows on multiples of 16 bytes
 };
+using Pads = std::vector<int64_t>;
 
 std::string label(const Shape& shape) {
   return "[" + std::to_string(shape.rows) + ", " + std::to_string(shape.heads) + ", " + std::to_string(shape.dim) +
          "], " + std::to_string(shape.rotated) + (shape.pairs == RopePairs::HalfSplit ? " split" : " adjacent") +
-         " up to " + std::to_string(shape.magnitude);
+         " up to " + std::to_string(shape.magnitude) + (shape.aligned ? ", aligned" : "");
 }
 
 void fill_args(Builder& build, const Shape& shape, uint64_t seed) {
   Random random(seed);
   RopeArgs& args = build.args();
-  args.x = build.memory().f32({shape.rows, shape.heads, shape.dim}, random, -shape.magnitude, shape.magnitude, {5, 3});
-  args.cos = build.memory().f32({shape.rows, shape.rotated / 2}, random, -1.1f, 1.1f, {2});
-  args.sin = build.memory().f32({shape.rows, shape.rotated / 2}, random, -1.1f, 1.1f, {1});
+  args.x = build.memory().f32({shape.rows, shape.heads, shape.dim}, random, -shape.magnitude, shape.magnitude,
+                              shape.aligned ? Pads{8, 4} : Pads{5, 3});
+  args.cos =
+      build.memory().f32({shape.rows, shape.rotated / 2}, random, -1.1f, 1.1f, shape.aligned ? Pads{4} : Pads{2});
+  args.sin =
+      build.memory().f32({shape.rows, shape.rotated / 2}, random, -1.1f, 1.1f, shape.aligned ? Pads{8} : Pads{1});
   args.pairs = shape.pairs;
 }
 
@@ -66,8 +71,8 @@ ParityCase random_case(const Shape& shape, uint64_t seed) {
 }
 
 // Every element is an integer of its own and every pair turns by a quarter, half or three quarters.
-ParityCase quarter_turns(RopePairs pairs, uint64_t seed) {
-  const Shape shape{9, 3, 38, 32, pairs};
+ParityCase quarter_turns(RopePairs pairs, bool aligned, uint64_t seed) {
+  const Shape shape{9, 3, aligned ? 36 : 38, 32, pairs, 2, aligned};
   Builder build("quarter turns " + label(shape), rope, rope_arms());
   fill_args(build, shape, seed);
   const RopeArgs& args = build.args();
@@ -155,7 +160,9 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
     add({2, 2, 16, 0, pairs});
     add({65, 16, 128, 128, pairs});
     for (float magnitude : {1e-38f, 1e38f}) add({3, 2, 16, 12, pairs, magnitude});
-    list.push_back([=, s = next++] { return quarter_turns(pairs, s); });
+    for (const auto& [dim, rotated] : {std::pair{8, 8}, std::pair{64, 64}, std::pair{84, 64}, std::pair{256, 64}})
+      for (int64_t heads : {1, 3, 24}) add({5, heads, dim, rotated, pairs, 2, true});
+    for (bool aligned : {false, true}) list.push_back([=, s = next++] { return quarter_turns(pairs, aligned, s); });
     list.push_back([=, s = next++] { return non_finite_case(pairs, s); });
     list.push_back([=, s = next++] { return position_case(pairs, RopeScaling::None, 1, s); });
     for (double factor : {2.0, 4.0})

@@ -23,7 +23,7 @@ void run(Queue& queue, const SparseAttentionArgs& args) {
 }
 
 constexpr Arm<SparseAttentionArgs> kArms[] = {
-    {"stream", stream_refusal, run_stream, true, false, CpuIsa::Portable, &kernel_image_attention_stream, 90},
+    {"stream", stream_refusal, run_stream, true, true, CpuIsa::Portable, &kernel_image_attention_stream, 90},
     {"mma", mma_refusal, run_mma, true, false, CpuIsa::Portable, &kernel_image_attention_mma, 90},
     {"fma", always_runs<SparseAttentionArgs>, run_fma, true, false, CpuIsa::Portable, &kernel_image_attention_fma},
     {"avx512", always_runs<SparseAttentionArgs>, run<kSoftmaxAvx512>, true, false, CpuIsa::Avx512},

@@ -1,0 +1,75 @@
+// Arms of gated_delta_anchored for accelerators: chunks in segments, so that what one launch leaves for the next stays
+// in the device's cache.
+#include <algorithm>
+#include <cmath>
+
+#include "device/device.h"
+#include "ops/gated_delta/cpu.h"
+#include "ops/gated_delta/device_kernel.h"
+#include "ops/gated_delta/gated_delta.h"
+
+namespace strata {
+
+extern const KernelImage kernel_image_gated_delta_chunk;
+
+namespace {
+
+constexpr const char* kOp = "gated_delta_anchored";
+constexpr int64_t kFloat = sizeof(float);
+
+DeltaChunkKernel kernel_of(const GatedDeltaAnchoredArgs& args) {
+  DeltaChunkKernel a{};
+  a.q = args.q.f32(), a.k = args.k.f32(), a.v = args.v.f32(), a.g = args.g.f32(), a.beta = args.beta.f32();
+  a.state = args.state.f32(), a.out = args.out.f32();
+  a.ring_k = args.ring_k.f32(), a.ring_u = args.ring_u.f32(), a.ring_g = args.ring_g.f32();
+  a.rows = args.q.extent(0), a.start = args.first % kDeltaChunk;
+  a.key_heads = args.q.extent(1), a.value_heads = args.v.extent(1), a.dk = args.q.extent(2), a.dv = args.v.extent(2);
+  a.q_row = args.q.stride(0) / kFloat, a.q_head = args.q.stride(1) / kFloat;
+  a.k_row = args.k.stride(0) / kFloat, a.k_head = args.k.stride(1) / kFloat;
+  a.v_row = args.v.stride(0) / kFloat, a.v_head = args.v.stride(1) / kFloat;
+  a.g_row = args.g.stride(0) / kFloat, a.beta_row = args.beta.stride(0) / kFloat;
+  a.state_head = args.state.stride(0) / kFloat, a.state_key = args.state.stride(1) / kFloat;
+  a.out_row = args.out.stride(0) / kFloat, a.out_head = args.out.stride(1) / kFloat;
+  a.ring_k_head = args.ring_k.stride(0) / kFloat, a.ring_k_slot = args.ring_k.stride(1) / kFloat;
+  a.ring_u_head = args.ring_u.stride(0) / kFloat, a.ring_u_slot = args.ring_u.stride(1) / kFloat;
+  a.ring_g_head = args.ring_g.stride(0) / kFloat;
+  a.query_factor = 1.0f / std::sqrt(static_cast<float>(a.dk));
+  a.tiled = args.mapping == HeadMapping::Tiled;
+  return a;
+}
+
+}  // namespace
+
+std::string gated_delta_chunk_refusal(const GatedDeltaAnchoredArgs& args) {
+  return args.q.extent(2) <= 256 ? std::string() : "keys of " + std::to_string(args.q.extent(2)) + " values; up to 256";
+}
+
+void gated_delta_anchored_columns(Queue& queue, const GatedDeltaAnchoredArgs& args) {
+  constexpr int64_t kThreads = 128, kColumns = kThreads / 8, kSegment = 16;
+  constexpr uint32_t kGates = kDeltaChunk * (sizeof(double) + sizeof(int) + sizeof(float));
+  DeltaChunkKernel a = kernel_of(args);
+  if (a.rows == 0) return;
+  const int64_t chunks = (a.start + a.rows + kDeltaChunk - 1) / kDeltaChunk, most = std::min(chunks, kSegment);
+  const int64_t keys = most * a.key_heads * kDeltaChunk * a.dk, slots = most * a.value_heads * kDeltaChunk;
+  const int64_t padded = (keys + 3) / 4 * 4;
+  const int64_t floats = 2 * padded + 2 * slots * kDeltaChunk + 2 * slots;
+  a.queries = static_cast<float*>(queue.scratch(static_cast<uint64_t>(floats * kFloat)));
+  a.keys = a.queries + padded;
+  a.kk = a.keys + padded;
+  a.qk = a.kk + slots * kDeltaChunk;
+  a.from_state = a.qk + slots * kDeltaChunk;
+  a.weight = a.from_state + slots;
+  a.slices = (a.dv + kColumns - 1) / kColumns;
+  const char* kernel = a.dk <= 64    ? "gated_delta_chunk64"
+                       : a.dk <= 128 ? "gated_delta_chunk128"
+                                     : "gated_delta_chunk256";
+  for (a.first_chunk = 0; a.first_chunk < chunks; a.first_chunk += a.chunks) {
+    a.chunks = std::min(kSegment, chunks - a.first_chunk);
+    queue.launch(kOp, kernel_image_gated_delta_chunk, "gated_delta_chunk_prepare",
+                 {{a.chunks * a.key_heads}, {256}, kGates}, a);
+    queue.launch(kOp, kernel_image_gated_delta_chunk, kernel,
+                 {{a.value_heads * a.slices}, {kThreads}, static_cast<uint32_t>(kDeltaChunk * kColumns * kFloat)}, a);
+  }
+}
+
+}  // namespace strata
