@@ -13,6 +13,7 @@ struct Shape {
   int64_t rows, channels, width;
   int dilation = 1;
   float magnitude = 2;
+  bool aligned = false;  // rows on 16 bytes
 };
 
 std::string label(const Shape& shape) {
@@ -41,11 +42,12 @@ void fill_args(Builder& build, const Shape& shape, uint64_t seed) {
   Random random(seed);
   CausalConvArgs& args = build.args();
   const int64_t past = (shape.width - 1) * shape.dilation;
-  args.x = build.memory().f32({shape.rows, shape.channels}, random, -shape.magnitude, shape.magnitude, {3});
-  args.history = build.memory().f32({past, shape.channels}, random, -shape.magnitude, shape.magnitude, {2});
-  args.kernel = build.memory().f32({shape.channels, shape.width}, random, -1, 1, {1});
+  const auto padding = [&](int64_t floats) { return shape.aligned ? 4 : floats; };
+  args.x = build.memory().f32({shape.rows, shape.channels}, random, -shape.magnitude, shape.magnitude, {padding(3)});
+  args.history = build.memory().f32({past, shape.channels}, random, -shape.magnitude, shape.magnitude, {padding(2)});
+  args.kernel = build.memory().f32({shape.channels, shape.width}, random, -1, 1, {padding(1)});
   args.dilation = shape.dilation;
-  args.y = build.memory().tensor(DType::F32, {shape.rows, shape.channels}, {4});
+  args.y = build.memory().tensor(DType::F32, {shape.rows, shape.channels}, {padding(4)});
 }
 
 // Calls of `counts` rows each, the window handed on.
@@ -122,6 +124,7 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
         for (int dilation : {1, 3}) add({rows, channels, width, dilation});
   add({65, 33, 64, 1});
   add({40, 400, 4, 1});
+  for (int64_t rows : {31, 32, 77}) add({rows, 520, 4, 1, 2, true});
   for (float magnitude : {1e-40f, 1e-20f, 300.0f, 1e37f}) add({9, 20, 4, 1, magnitude});
   for (int dilation : {1, 3}) list.push_back([=, s = next++] { return one_hot_case({23, 19, 4, dilation}, s); });
   list.push_back([s = next++] { return non_finite_case(s); });
