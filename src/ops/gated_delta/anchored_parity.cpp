@@ -234,7 +234,7 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
 
 OperatorEvidence gated_delta_anchored_evidence() {
   return {"gated_delta_anchored", arm_infos(gated_delta_anchored_arms()), cases, false, gated_delta_anchored_shapes,
-          "gated_delta"};
+          "gated_delta",          gated_delta_anchored_device_shapes};
 }
 
 }  // namespace strata

@@ -79,10 +79,23 @@ std::vector<std::function<BenchShape()>> gated_delta_shapes() {
   return list;
 }
 
+// A prompt as published figures of other kernels have it.
+std::vector<std::function<BenchShape()>> gated_delta_device_shapes() {
+  auto list = gated_delta_shapes();
+  list.push_back([] { return recurrence(32768, 48); });
+  return list;
+}
+
 std::vector<std::function<BenchShape()>> gated_delta_anchored_shapes() {
   std::vector<std::function<BenchShape()>> list;
   for (int64_t value_heads : {48, 32})
     for (int64_t rows : {1, 1024}) list.push_back([=] { return anchored(rows, value_heads); });
+  return list;
+}
+
+std::vector<std::function<BenchShape()>> gated_delta_anchored_device_shapes() {
+  auto list = gated_delta_anchored_shapes();
+  list.push_back([] { return anchored(32768, 48); });
   return list;
 }
 

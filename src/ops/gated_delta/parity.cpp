@@ -168,7 +168,8 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
 }  // namespace
 
 OperatorEvidence gated_delta_evidence() {
-  return {"gated_delta", arm_infos(gated_delta_arms()), cases, false, gated_delta_shapes};
+  return {
+      "gated_delta", arm_infos(gated_delta_arms()), cases, false, gated_delta_shapes, "", gated_delta_device_shapes};
 }
 
 }  // namespace strata

@@ -15,6 +15,8 @@ std::span<const Arm<GatedDeltaGatesArgs>> gated_delta_gates_arms();
 
 std::vector<std::function<BenchShape()>> gated_delta_shapes();  // bench.cpp
 std::vector<std::function<BenchShape()>> gated_delta_anchored_shapes();
+std::vector<std::function<BenchShape()>> gated_delta_device_shapes();  // for accelerators
+std::vector<std::function<BenchShape()>> gated_delta_anchored_device_shapes();
 
 OperatorEvidence gated_delta_evidence();
 OperatorEvidence gated_delta_anchored_evidence();
