@@ -9,7 +9,7 @@
 #include "base/half.h"
 #include "base/random.h"
 #include "device/fiber.h"
-#include "device/kernel_emulation.h"
+#include "device/kernel.h"
 
 namespace strata {
 namespace {

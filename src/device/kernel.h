@@ -6,6 +6,13 @@
 
 #include <cstdint>
 
+namespace strata::gpu {
+// Sixteen bytes that move together.
+struct alignas(16) Bits16 {
+  uint32_t word[4];
+};
+}  // namespace strata::gpu
+
 #if defined(__CUDACC__)
 #include "device/kernel_cuda.h"
 #else
@@ -13,11 +20,6 @@
 #endif
 
 namespace strata::gpu {
-
-// Sixteen bytes that move together.
-struct alignas(16) Bits16 {
-  uint32_t word[4];
-};
 
 __device__ inline Bits16 load16(const void* from) { return *static_cast<const Bits16*>(from); }
 __device__ inline void store16(void* to, const Bits16& bits) { *static_cast<Bits16*>(to) = bits; }

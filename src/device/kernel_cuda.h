@@ -100,6 +100,15 @@ __device__ inline uint32_t atomic_add(uint32_t* to, uint32_t value) { return ato
 __device__ inline uint32_t atomic_max(uint32_t* to, uint32_t value) { return atomicMax(to, value); }
 __device__ inline void memory_fence() { __threadfence(); }  // writes before it are seen before those after it
 
+// Sixteen bytes of global memory that no kernel under way writes, and that this multiprocessor reads once.
+__device__ inline Bits16 load16_once(const void* global) {
+  Bits16 bits;
+  asm("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(bits.word[0]), "=r"(bits.word[1]), "=r"(bits.word[2]), "=r"(bits.word[3])
+      : "l"(__cvta_generic_to_global(global)));
+  return bits;
+}
+
 // Bytes that come while the wave goes on: 16-byte pieces from global to shared memory, in groups.
 __device__ inline void copy16_async(void* shared, const void* global) {
   asm volatile(

@@ -114,6 +114,7 @@ inline void memory_fence() {}
 void emulated_copy16(void* shared, const void* global);
 void emulated_copy_group();
 void emulated_copy_wait(int groups);
+inline Bits16 load16_once(const void* global) { return *static_cast<const Bits16*>(global); }
 inline void copy16_async(void* shared, const void* global) { emulated_copy16(shared, global); }
 inline void copy_group() { emulated_copy_group(); }
 template <int N>

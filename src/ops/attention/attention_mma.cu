@@ -33,7 +33,7 @@ __device__ void score_cells(const AttentionKernel& a, const Tile& tile, int firs
     STRATA_UNROLL
     for (int i = 0; i < 2 * kBatch; ++i)
       if (from[i / kBatch] != nullptr)
-        keys[i / kBatch][i % kBatch] = load_piece(a.k, from[i / kBatch], 4 * (batch + i % kBatch) + column);
+        keys[i / kBatch][i % kBatch] = load_piece(from[i / kBatch], 4 * (batch + i % kBatch) + column);
     STRATA_UNROLL
     for (int p = batch; p < batch + kBatch; ++p) {
       Left left[kParts];

@@ -51,13 +51,6 @@ __device__ Item find_item(const AttentionKernel& a, int64_t index) {
   return item;
 }
 
-__device__ void copy_piece(const KvDevice& kv, const char* row, int piece, char* to) {
-  if (kv.aligned != 0)
-    copy16_async(to, row + piece * 16);
-  else
-    store16(to, load_piece(kv, row, piece));
-}
-
 // Cell n of a split; those of the same sixteen follow each other in memory where there are no lists.
 __device__ const char* item_cell(const AttentionKernel& a, const KvDevice& kv, const Item& item, int n) {
   const int at = item.split * kCellSplit + n;
@@ -75,7 +68,8 @@ __device__ void fetch(const AttentionKernel& a, const Item& item, int step, char
     for (int t = 0; t < 2; ++t) {
       if (first + 8 * t >= item.most) continue;
       if (t > 0) row = a.ids == nullptr ? row + 8 * a.k.cell_bytes : item_cell(a, a.k, item, first + 8);
-      for (int p = 0; p < 2; ++p) copy_piece(a.k, row, 4 * (2 * batch + p) + column, to + (2 * t + p) * kThreads * 16);
+      for (int p = 0; p < 2; ++p)
+        copy16_async(to + (2 * t + p) * kThreads * 16, row + 16 * (4 * (2 * batch + p) + column));
     }
   } else {
     const int chunk = wave_index() % S::kChunks, share = wave_index() / S::kChunks;
@@ -85,7 +79,7 @@ __device__ void fetch(const AttentionKernel& a, const Item& item, int step, char
     for (int j = 0; j < kPieces; ++j) {
       if (first + j >= item.most) continue;
       if (j > 0) row = a.ids == nullptr ? row + a.v.cell_bytes : item_cell(a, a.v, item, first + j);
-      copy_piece(a.v, row, chunk * 8 + line, to + j * kThreads * 16);
+      copy16_async(to + j * kThreads * 16, row + 16 * (chunk * 8 + line));
     }
   }
 }
@@ -213,8 +207,7 @@ __device__ void stream_values(const Stream<kDim>& stream, const char* weights, f
         const bool there = first + 32 <= most || n < most;
         if (kRepair) {
           values[j] = {};
-          if (there)
-            values[j] = load_piece(stream.a.v, item_cell(stream.a, stream.a.v, stream.now, n), chunk * 8 + lane() / 4);
+          if (there) values[j] = load_piece(item_cell(stream.a, stream.a.v, stream.now, n), chunk * 8 + lane() / 4);
           for (int w = 0; w < 4; ++w) values[j].word[w] = finite_halves<kF16>(values[j].word[w]);
         } else {
           values[j] = load16(pieces + j * kThreads * 16);

@@ -31,17 +31,20 @@ int32_t type_of(DType type) {
   }
 }
 
+bool rows_aligned(const Tensor& tensor, const RowPages& pages) {
+  const bool start = pages.page != nullptr || reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0;  // pages are aligned
+  return start && tensor.stride(0) % 16 == 0 && tensor.stride(1) % 16 == 0;
+}
+
 KvDevice cells_on_device(const Tensor& tensor, const RowPages& pages) {
   const bool paged = pages.page != nullptr;
-  const bool aligned = (paged || reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0) && tensor.stride(0) % 16 == 0 &&
-                       tensor.stride(1) % 16 == 0;  // pages are aligned
   return {.data = tensor.as<char>(),
           .cell_bytes = tensor.stride(0),
           .head_bytes = tensor.stride(1),
           .pages = pages.page,
           .page_shift = paged ? std::countr_zero(static_cast<uint64_t>(pages.rows)) : 0,
           .type = type_of(tensor.dtype),
-          .aligned = aligned ? 1 : 0};
+          .aligned = rows_aligned(tensor, pages) ? 1 : 0};
 }
 
 struct Kernels {
@@ -134,6 +137,8 @@ std::string cell_attention_mma_refusal(const CellAttention& args) {
     return "k is " + describe(args.k) + ", v " + describe(args.v) + ": this arm multiplies bf16 or f16, both the same";
   if (dim != 64 && dim != 128 && dim != 256)
     return "heads of " + std::to_string(dim) + " channels, this arm has 64, 128 and 256";
+  if (!rows_aligned(args.k, args.k_pages) || !rows_aligned(args.v, args.v_pages))
+    return "keys or values of a head do not start at a multiple of 16 bytes";
   return {};
 }
 

@@ -99,14 +99,8 @@ __device__ inline void load_queries(const AttentionKernel& a, const Tile& tile, 
   }
 }
 
-// Eight channels of a cell, as they are.
-__device__ inline Bits16 load_piece(const KvDevice& kv, const char* row, int piece) {
-  if (kv.aligned != 0) return load16(row + piece * 16);
-  const auto* elements = reinterpret_cast<const uint16_t*>(row) + piece * 8;
-  Bits16 bits;
-  for (int w = 0; w < 4; ++w) bits.word[w] = elements[2 * w] | static_cast<uint32_t>(elements[2 * w + 1]) << 16;
-  return bits;
-}
+// Eight channels of a cell, as they are: rows lie at multiples of 16 bytes.
+__device__ inline Bits16 load_piece(const char* row, int piece) { return load16_once(row + piece * 16); }
 
 // The left operand of 32 columns: rows l / 4 and l / 4 + 8 of one part.
 struct Left {
@@ -207,7 +201,7 @@ __device__ inline void sum_values(const AttentionKernel& a, const Tile& tile, in
     for (int j = 0; j < 8; ++j) {
       const int n = first + 8 * column + j;
       if (n >= most) continue;
-      values[j] = load_piece(a.v, cell_at(a.v, cell_of(a, tile, n), tile.kv_head), chunk * 8 + line);
+      values[j] = load_piece(cell_at(a.v, cell_of(a, tile, n), tile.kv_head), chunk * 8 + line);
       if (kFinite)
         for (int w = 0; w < 4; ++w) values[j].word[w] = finite_halves<kF16>(values[j].word[w]);
     }

@@ -271,10 +271,10 @@ void add_shapes(List& list) {
 void add_halves(List& list) {
   for (DType kv : {DType::BF16, DType::F16})
     for (int64_t dim : {64, 128, 256}) {
-      const bool aligned = dim != 64;
-      list.plan({{12, 2, dim}, window(5, 253), kv, kv, 3, 1, true, aligned});
-      list.plan({{5, 1, dim}, {513, 0, 1, 15, 16, 17, 255, 256, 257, 33, 65}, kv, kv, 1, 1, true, aligned});
-      list.plan({{16, 1, dim}, {300, 37}, kv, kv, 1, 1, dim == 64, !aligned});
+      list.plan({{12, 2, dim}, window(5, 253), kv, kv, 3, 1, true, true});
+      list.plan({{5, 1, dim}, {513, 0, 1, 15, 16, 17, 255, 256, 257, 33, 65}, kv, kv, 1, 1, true, true});
+      list.plan({{16, 1, dim}, {300, 37}, kv, kv, 1, 1, dim == 64, true});
+      list.plan({{16, 1, dim}, {300, 37}, kv, kv, 1, 1, dim == 64, false});
       list.plan({{1, 1, dim}, {700}, kv, kv, 8, 4, true, true});
     }
 }

@@ -19,7 +19,7 @@ struct Plan {
   DType k = DType::F32, v = DType::F32;
   float range = 1;  // of q
   int64_t run = 1;  // selected cells come in runs of this length
-  int64_t pad = 3;  // elements between the cells
+  int64_t pad = 3;  // elements between the cells; a multiple of 8: heads are whole, aligned pieces of 16 bytes
 };
 
 std::string name_of(const Plan& plan) {
@@ -49,8 +49,8 @@ void fill(Builder& build, const Plan& plan, Random& random) {
   const auto [heads, kv_heads, dim] = plan.shape;
   const int64_t width = rows == 0 ? 0 : *std::max_element(plan.counts.begin(), plan.counts.end());
   args.q = build.memory().f32({rows, heads, dim}, random, -plan.range, plan.range, {4, 3});
-  args.k = build.memory().tensor(plan.k, {plan.cells, kv_heads, dim}, {plan.pad, 2});
-  args.v = build.memory().tensor(plan.v, {plan.cells, kv_heads, dim}, {plan.pad, 4});
+  args.k = build.memory().tensor(plan.k, {plan.cells, kv_heads, dim}, {plan.pad, plan.pad % 8 == 0 ? 8 : 2});
+  args.v = build.memory().tensor(plan.v, {plan.cells, kv_heads, dim}, {plan.pad, plan.pad % 8 == 0 ? 16 : 4});
   args.ids = build.memory().tensor(DType::I32, {rows, width + 2}, {5});
   args.counts = build.memory().i32(std::vector<int32_t>(plan.counts.begin(), plan.counts.end()));
   for (int64_t t = 0; t < rows; ++t) {
@@ -159,7 +159,11 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
   }
   plan({{12, 1, 32}, 300, std::vector<int64_t>(50, 40), DType::BF16, DType::BF16});
   for (DType kv : {DType::BF16, DType::F16})
-    for (int64_t dim : {64, 128, 256}) plan({{12, 1, dim}, 600, {259, 300, 0, 1}, kv, kv, 2, 4, dim == 64 ? 3 : 8});
+    for (int64_t dim : {64, 128, 256}) {
+      plan({{12, 1, dim}, 600, {259, 300, 0, 1}, kv, kv, 2, 4, 3});
+      plan({{12, 1, dim}, 600, {259, 300, 0, 1}, kv, kv, 2, 4, 8});
+      plan({{10, 2, dim}, 600, {513, 2, 255}, kv, kv, 1, 1, 8});
+    }
   plan({{4, 2, 16}, 10, {}});
   plan({{4, 2, 16}, 10, {0, 0}});
   plan({{4, 2, 16}, 10, {10, 10, 10, 1}});
