@@ -36,6 +36,24 @@ if cmp -s "$logs/text.cpu" "$logs/text.$device"; then echo "the same text"; else
   failed=1
 fi | tee "$out/model.txt"
 
+say "a model of each family in f32: greedy tokens as on the CPU"
+family() {
+  local model="$logs/$1.gguf" where
+  "$strata" synth --arch "$1" --quant F32 -o "$model" >"$logs/synth.$1" 2>&1
+  for where in cpu "$device"; do
+    "$strata" generate -m "$model" --device "$where" -ctk f32 -ctv f32 -p 'The Linux kernel' -n 64 --temp 0 --ignore-eos \
+      >"$logs/family.$1.$where" 2>"$logs/family.err.$1.$where"
+  done
+  if [ -s "$logs/family.$1.cpu" ] && cmp -s "$logs/family.$1.cpu" "$logs/family.$1.$device"; then echo "$1: the same text"; else
+    echo "$1: other text"
+    tail -n 1 "$logs/family.err.$1.$device"
+  fi
+}
+for arch in llama qwen3 qwen3moe qwen3next qwen35 qwen35moe qwen4exp; do family "$arch" >"$logs/line.$arch" & done
+wait
+cat "$logs"/line.* | tee "$out/families.txt"
+grep -q other "$out/families.txt" && failed=1
+
 say "operators"
 bench() { timeout 60 "$strata" bench --op "$1" --device "$device" --samples 7 "${@:2}" 2>&1; }
 {

@@ -1,6 +1,7 @@
 #include "device/accelerator.h"
 
 #include <charconv>
+#include <optional>
 
 #include "base/error.h"
 #include "device/cuda.h"
@@ -8,17 +9,29 @@
 
 namespace strata {
 
+namespace {
+
+// What stands behind "kind:", a number in [least, most]; `otherwise` where nothing does.
+std::optional<int64_t> number_of(const std::string& name, const std::string& kind, int64_t least, int64_t most,
+                                 int64_t otherwise) {
+  if (name == kind) return otherwise;
+  if (!name.starts_with(kind + ":")) return std::nullopt;
+  const char *from = name.data() + kind.size() + 1, *end = name.data() + name.size();
+  int64_t number = 0;
+  const auto parsed = std::from_chars(from, end, number);
+  if (parsed.ec != std::errc() || parsed.ptr != end || number < least || number > most)
+    throw Error(ErrorKind::Usage, name + " is no device: " + kind + ": takes a number from " + std::to_string(least) +
+                                      " to " + std::to_string(most));
+  return number;
+}
+
+}  // namespace
+
 std::shared_ptr<Accelerator> open_accelerator(const std::string& name, const AcceleratorOptions& options) {
-  if (name == "emu") return make_emulation();
-  const std::string cuda = "cuda";
-  if (name == cuda || name.starts_with(cuda + ":")) {
-    const std::string number = name == cuda ? "0" : name.substr(cuda.size() + 1);
-    int index = 0;
-    const auto parsed = std::from_chars(number.data(), number.data() + number.size(), index);
-    if (parsed.ec != std::errc() || parsed.ptr != number.data() + number.size())
-      throw Error(ErrorKind::Usage, name + " is no device: write cuda:0");
-    return open_cuda(index, options);
-  }
+  constexpr int64_t kMib = 1 << 20;
+  if (const auto mib = number_of(name, "emu", 1, 1 << 20, static_cast<int64_t>(emulation_info().total_bytes) / kMib))
+    return make_emulation(static_cast<uint64_t>(*mib * kMib));
+  if (const auto index = number_of(name, "cuda", 0, 1023, 0)) return open_cuda(static_cast<int>(*index), options);
   throw Error(ErrorKind::Usage, "there is no device " + name + ": this build knows cpu, cuda:N and emu");
 }
 

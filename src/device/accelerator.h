@@ -104,8 +104,8 @@ struct AcceleratorOptions {
   double wait_seconds = 60;  // limit of DeviceStream::wait
 };
 
-// "cuda:0", or "emu": kernels run on the CPU from their source, for tests and work without a card. Error{Device} with
-// the reason.
+// "cuda:0", or "emu": kernels run on the CPU from their source, for tests and work without a card ("emu:64": with 64
+// MiB of memory). Error{Device} with the reason.
 std::shared_ptr<Accelerator> open_accelerator(const std::string& name, const AcceleratorOptions& options = {});
 // What is on this machine, and for each vendor whose driver is missing the reason. Never fails.
 struct FoundAccelerators {

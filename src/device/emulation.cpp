@@ -1,5 +1,6 @@
 #include "device/emulation.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -180,12 +181,14 @@ class EmulationStream final : public DeviceStream {
 class Emulation final : public Accelerator {
  public:
   const AcceleratorInfo& info() const override { return info_; }
-  uint64_t free_bytes() const override { return info_.total_bytes; }
+  explicit Emulation(uint64_t bytes) { info_.total_bytes = bytes; }
+  uint64_t free_bytes() const override { return info_.total_bytes - used_; }
   void* allocate(uint64_t bytes) override {
-    if (bytes > info_.total_bytes)
+    if (bytes > free_bytes())
       throw Error(ErrorKind::Memory, "not enough memory on emu: " + std::to_string(bytes) + " bytes are needed, " +
-                                         std::to_string(info_.total_bytes) + " are free");
+                                         std::to_string(free_bytes()) + " are free");
     auto* memory = new Buffer(static_cast<size_t>(bytes) + kPrefix);
+    used_ += bytes;
     std::memset(memory->data(), 0xff, memory->bytes());
     std::memcpy(memory->data(), &memory, sizeof(memory));
     return static_cast<char*>(memory->data()) + kPrefix;
@@ -193,6 +196,7 @@ class Emulation final : public Accelerator {
   void release(void* memory) noexcept override {
     Buffer* buffer = nullptr;
     std::memcpy(&buffer, static_cast<char*>(memory) - kPrefix, sizeof(buffer));
+    used_ -= buffer->bytes() - kPrefix;
     delete buffer;
   }
   void register_host(void*, uint64_t) override {}
@@ -205,6 +209,7 @@ class Emulation final : public Accelerator {
  private:
   static constexpr size_t kPrefix = 256;  // before each allocation: its owner; keeps the alignment of a device
   AcceleratorInfo info_ = emulation_info();
+  std::atomic<uint64_t> used_ = 0;
 };
 
 }  // namespace
@@ -256,7 +261,7 @@ AcceleratorInfo emulation_info() {
   return info;
 }
 
-std::shared_ptr<Accelerator> make_emulation() { return std::make_shared<Emulation>(); }
+std::shared_ptr<Accelerator> make_emulation(uint64_t bytes) { return std::make_shared<Emulation>(bytes); }
 
 void run_emulated(const char* what, const EmulatedKernel& kernel, const LaunchShape& shape, const void* arguments,
                   uint64_t seed) {

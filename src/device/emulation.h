@@ -7,8 +7,8 @@
 
 namespace strata {
 
-std::shared_ptr<Accelerator> make_emulation();
 AcceleratorInfo emulation_info();
+std::shared_ptr<Accelerator> make_emulation(uint64_t bytes = emulation_info().total_bytes);
 
 // One launch; Error{Device} when threads of a block wait for each other in vain.
 void run_emulated(const char* what, const EmulatedKernel& kernel, const LaunchShape& shape, const void* arguments,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "device/device.h"
 #include "runtime/engine.h"
 
 namespace strata {
@@ -42,6 +43,40 @@ TEST(OnAnAccelerator, KeysAndValuesInAFileAreForTheCpu) {
   options.caches.resident = 64;
   Log log(LogLevel::Error);
   EXPECT_THROW(Engine(options, log), Error);
+}
+
+// At load with need and free; at run an error of the one request, after which the engine goes on.
+TEST(OnAnAccelerator, MemoryThatRunsOutIsAnErrorAndTheEngineLivesOn) {
+  EngineOptions options;
+  options.model = STRATA_SOURCE_DIR "/models/strata-mini-q8_0.gguf";
+  options.micro_batch = 8;
+  Log log(LogLevel::Error);
+  options.device = "emu:24";  // the weights are 28 MB
+  try {
+    Engine(options, log);
+    FAIL() << "weights without memory";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Memory);
+    EXPECT_NE(std::string(error.what()).find("25165824 are free"), std::string::npos) << error.what();
+  }
+  options.device = "emu:64";
+  Engine engine(options, log);
+  GenerateRequest request;
+  request.prompt = {5, 300, 17};
+  request.max_tokens = 1;
+  request.ignore_end = true;
+  request.sampler.temperature = 0;
+  {
+    const auto& accelerator = engine.queue().shared_accelerator();
+    const DeviceMemory taken(accelerator, accelerator->free_bytes() - (1 << 20));
+    try {
+      engine.generate(request);
+      FAIL() << "caches without memory";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::Memory) << error.what();
+    }
+  }
+  EXPECT_EQ(engine.generate(request).tokens.size(), 1u);
 }
 
 }  // namespace
