@@ -8,7 +8,7 @@
 
 #define __device__ __attribute__((device))
 #define __global__ __attribute__((global))
-#define __launch_bounds__(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
+#define __launch_bounds__(threads, ...) __attribute__((amdgpu_flat_work_group_size(1, threads)))
 #define STRATA_UNROLL _Pragma("unroll")
 
 namespace strata::gpu {
@@ -113,6 +113,12 @@ __device__ inline uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) { return (
 __device__ inline float f32_of_f16(uint16_t bits) { return static_cast<float>(__builtin_bit_cast(_Float16, bits)); }
 __device__ inline uint16_t f16_of_f32(float value) {
   return __builtin_bit_cast(uint16_t, static_cast<_Float16>(value));
+}
+
+// The value, which is the same in every lane of a block; what depends on it is computed again instead of kept.
+__device__ inline int64_t computed_again(int64_t uniform) {
+  const auto low = static_cast<uint32_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(uniform)));
+  return static_cast<int64_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(uniform >> 32))) << 32 | low;
 }
 
 // Returns the value before.
