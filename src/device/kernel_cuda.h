@@ -95,6 +95,9 @@ __device__ inline uint32_t bf16x2_of_f32(float first, float second) {
   return word;
 }
 
+// The value, which is the same in every lane of a block; where registers are few what depends on it is computed again.
+__device__ inline int64_t computed_again(int64_t uniform) { return uniform; }
+
 // Returns the value before.
 __device__ inline uint32_t atomic_add(uint32_t* to, uint32_t value) { return atomicAdd(to, value); }
 __device__ inline uint32_t atomic_max(uint32_t* to, uint32_t value) { return atomicMax(to, value); }

@@ -102,6 +102,8 @@ inline uint32_t bf16x2_of_f32(float first, float second) {
   return half(first) | half(second) << 16;
 }
 
+inline int64_t computed_again(int64_t uniform) { return uniform; }
+
 inline uint32_t atomic_add(uint32_t* to, uint32_t value) { return __atomic_fetch_add(to, value, __ATOMIC_SEQ_CST); }
 inline uint32_t atomic_max(uint32_t* to, uint32_t value) {
   const uint32_t before = *to;  // threads take turns at barriers alone

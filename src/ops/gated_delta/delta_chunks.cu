@@ -1,3 +1,4 @@
+// only: cuda
 // The chunk form: states through their chunks, row by row what README.md says. A block takes 16 columns of the value
 // heads of one key head, at most three, four waves a head. Wave p of a head has 16 rows of a chunk and a quarter of the
 // state, which lies in registers, transposed: columns by keys. Matrix units see it in two f16 words.

@@ -1,3 +1,4 @@
+// only: cuda
 // What chunks need that does not depend on the state: normalised keys and queries in the words of matrix units, their
 // products, decays. A block for each chunk and key head.
 #include "ops/gated_delta/chunk_device.h"
