@@ -9,7 +9,7 @@ using namespace strata::gpu;
 namespace {
 
 constexpr int kThreads = 256, kChannels = 64, kParts = kThreads / kChannels;
-constexpr int kChunk = kMergeChunk, kAhead = 32;  // splits at a time, loads that a thread has under way
+constexpr int kChunk = kMergeChunk, kAhead = 16;  // splits at a time, loads that a thread has under way
 
 // ln x of a positive number, far more exact than f32.
 __device__ double log_f64(float x) {

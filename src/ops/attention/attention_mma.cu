@@ -126,19 +126,19 @@ __device__ void attend(const AttentionKernel& a) {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(128, 4) attention_bf16_64(const AttentionKernel a) {
+extern "C" __global__ void __launch_bounds__(128, 3) attention_bf16_64(const AttentionKernel a) {
   attend<64, false>(a);
 }
-extern "C" __global__ void __launch_bounds__(128, 4) attention_bf16_128(const AttentionKernel a) {
+extern "C" __global__ void __launch_bounds__(128, 3) attention_bf16_128(const AttentionKernel a) {
   attend<128, false>(a);
 }
-extern "C" __global__ void __launch_bounds__(128, 4) attention_bf16_256(const AttentionKernel a) {
+extern "C" __global__ void __launch_bounds__(128, 3) attention_bf16_256(const AttentionKernel a) {
   attend<256, false>(a);
 }
-extern "C" __global__ void __launch_bounds__(128, 4) attention_f16_64(const AttentionKernel a) { attend<64, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 4) attention_f16_128(const AttentionKernel a) {
+extern "C" __global__ void __launch_bounds__(128, 3) attention_f16_64(const AttentionKernel a) { attend<64, true>(a); }
+extern "C" __global__ void __launch_bounds__(128, 3) attention_f16_128(const AttentionKernel a) {
   attend<128, true>(a);
 }
-extern "C" __global__ void __launch_bounds__(128, 4) attention_f16_256(const AttentionKernel a) {
+extern "C" __global__ void __launch_bounds__(128, 3) attention_f16_256(const AttentionKernel a) {
   attend<256, true>(a);
 }
