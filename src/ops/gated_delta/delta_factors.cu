@@ -241,7 +241,7 @@ __device__ inline void make_decays(const DeltaFactorsKernel& a, const FactorsMem
     table[Table::kBeta + slot] =
         t >= 0 && t < a.at.rows ? a.beta[t * a.beta_row + value_head(a.at, key_head, index)] : 0.0f;
     table[Table::kKeyScale + slot] = memory.key_down[slot];
-    if (slot == 0) table[Table::kKeep] = cleared[last] >= 0 ? 0.0f : exp_of(prefix[last]);
+    table[Table::kKeep + slot] = slot > 0 || cleared[last] >= 0 ? 0.0f : exp_of(prefix[last]);  // to the table's end
   }
   for (int item = thread(); item < repeat * 1024; item += threads()) {
     const int index = item / 1024, block = item / 256 % 4, slot = item / 16 % 16, row = item % 16;
