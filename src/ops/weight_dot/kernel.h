@@ -13,7 +13,7 @@ namespace {
 // Rows of x and weight rows whose sums fill the registers: of a tile of decoded weights, and where weights are decoded
 // for up to kMostFew rows of x.
 #if defined(__AVX512F__)
-constexpr int kTileRows = 4, kTileColumns = 6, kMostFew = 8;
+constexpr int kTileRows = 4, kTileColumns = 6, kMostFew = 4;
 constexpr int few_columns(int rows) { return rows <= 4 ? 4 : 2; }
 #else
 constexpr int kTileRows = 2, kTileColumns = 2, kMostFew = 4;
