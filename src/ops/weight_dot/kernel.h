@@ -11,14 +11,15 @@ namespace strata {
 namespace {
 
 // Rows of x and weight rows whose sums fill the registers: of a tile of decoded weights, and where weights are decoded
-// for up to kMostFew rows of x.
+// for up to 4 rows of x.
 #if defined(__AVX512F__)
-constexpr int kTileRows = 4, kTileColumns = 6, kMostFew = 4;
-constexpr int few_columns(int rows) { return rows <= 4 ? 4 : 2; }
+constexpr int kTileRows = 4, kTileColumns = 6;
+constexpr int few_columns(int) { return 4; }
 #else
-constexpr int kTileRows = 2, kTileColumns = 2, kMostFew = 4;
+constexpr int kTileRows = 2, kTileColumns = 2;
 constexpr int few_columns(int rows) { return rows <= 1 ? 4 : (rows <= 2 ? 2 : 1); }
 #endif
+constexpr int kMostFew = 8;
 constexpr int kBlockRows = 96;      // rows of x that stay in cache while they meet a panel
 constexpr int64_t kAhead = 2048;    // bytes between what is read and what is asked for
 
@@ -112,36 +113,45 @@ STRATA_SIMD void few_tile(const DotFew& a, int64_t column, const float* const* x
   }
 }
 
+// Rows first .. first + rows - 1 of x (or up to the last) and `columns` weight rows.
+template <DType type, int rows, int columns>
+STRATA_SIMD void few_results(const DotFew& a, int64_t first, int64_t column) {
+  const int64_t count = a.rows - first < rows ? a.rows - first : rows;
+  const float* x[rows];
+  for (int r = 0; r < rows; ++r) x[r] = a.x[first + (r < count ? r : count - 1)];
+  float totals[rows * columns];
+  few_tile<type, rows, columns>(a, column, x, totals);
+  const int64_t wide = a.count - column < columns ? a.count - column : columns;
+  for (int64_t r = 0; r < count; ++r)
+    for (int64_t c = 0; c < wide; ++c) {
+      const float product = totals[r * columns + c] * a.scale;
+      a.y[first + r][column + c] = a.bias != nullptr ? product + a.bias[column + c] : product;
+    }
+}
+
 template <DType type, int rows>
 void few_rows(const DotFew& a) {
   constexpr int columns = few_columns(rows);
-  const float* x[rows];
-  for (int r = 0; r < rows; ++r) x[r] = a.x[r < a.rows ? r : a.rows - 1];
-  for (int64_t column = 0; column < a.count; column += columns) {
-    float totals[rows * columns];
-    few_tile<type, rows, columns>(a, column, x, totals);
-    const int64_t count = a.count - column < columns ? a.count - column : columns;
-    for (int64_t r = 0; r < a.rows; ++r)
-      for (int64_t c = 0; c < count; ++c) {
-        const float product = totals[r * columns + c] * a.scale;
-        a.y[r][column + c] = a.bias != nullptr ? product + a.bias[column + c] : product;
-      }
-  }
+  // More rows than the registers hold come in turn, while the weights are in the nearest cache.
+  for (int64_t column = 0; column < a.count; column += columns)
+    for (int64_t first = 0; first < a.rows; first += rows) few_results<type, rows, columns>(a, first, column);
 }
 
 template <DType type>
 void few(const DotFew& a) {
   if (a.rows == 1) return few_rows<type, 1>(a);
   if (a.rows == 2) return few_rows<type, 2>(a);
-  if (a.rows <= 4 || kMostFew == 4) return few_rows<type, 4>(a);
-  few_rows<type, kMostFew>(a);
+  few_rows<type, 4>(a);
 }
 
 template <DType type>
-void decode(const void* blocks, float* out, int64_t elements, const void* grid) {
+void decode(const void* blocks, float* out, int64_t elements, const void* grid, int64_t ahead) {
   using F = Format<type>;
   const auto* block = static_cast<const uint8_t*>(blocks);
   for (int64_t i = 0; i < elements; i += F::kElements, block += F::kBytes) {
+#pragma GCC unroll 4
+    for (int line = 0; line < F::kBytes; line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(block + ahead + line), _MM_HINT_T1);
     const typename F::Head head = F::head(block, grid);
     repeat<F::kElements / 32>([&](auto s) __attribute__((always_inline)) {
       F32x16 w0, w1;

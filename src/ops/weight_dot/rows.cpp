@@ -29,9 +29,9 @@ WeightDot::WeightDot(const WeightDotKernel& kernel, const Tensor& weight)
 }
 
 // Elements begin .. begin + elements - 1 of a row, then zeros up to whole lanes.
-void WeightDot::decode(const char* row, int64_t begin, int64_t elements, float* out) const {
+void WeightDot::decode(const char* row, int64_t begin, int64_t elements, int64_t ahead, float* out) const {
   const char* blocks = row + bytes_of(weight_.dtype, begin);
-  if (decode_ != nullptr) return decode_(blocks, out, elements, grid_);
+  if (decode_ != nullptr) return decode_(blocks, out, elements, grid_, ahead);
   gguf::decoder(weight_.dtype)(blocks, out, elements);
   std::fill(out + elements, out + (elements + 15) / 16 * 16, 0.0f);
 }
@@ -44,12 +44,14 @@ void WeightDot::run(int64_t first, int64_t count, const std::vector<const float*
     return few_({weight_.row<const uint8_t>(first), weight_.stride(0), count, in_, x.data(), rows, y.data(), scale, bias,
                  grid_});
   panel.resize(static_cast<size_t>(kPanelRows * kPanelStride));
-  for (int64_t column = 0; column < count; column += kPanelRows) {
-    const int64_t wide = std::min(kPanelRows, count - column);
+  const int64_t most = rows <= 16 ? kNarrowRows : kPanelRows;
+  for (int64_t column = 0; column < count; column += most) {
+    const int64_t wide = std::min(most, count - column);
     for (int64_t begin = 0; begin == 0 || begin < in_; begin += kDotChunk) {
       const int64_t terms = std::min(kDotChunk, in_ - begin);
       for (int64_t i = 0; i < wide; ++i)
-        decode(weight_.row<const char>(first + column + i), begin, terms, panel.data() + i * kPanelStride);
+        decode(weight_.row<const char>(first + column + i), begin, terms, most * weight_.stride(0),
+               panel.data() + i * kPanelStride);
       kernel_.panel({panel.data(), wide, terms, x.data(), begin, rows, y.data(), column, begin > 0});
     }
   }

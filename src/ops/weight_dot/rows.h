@@ -23,7 +23,7 @@ class WeightDot {
            const float* bias, std::vector<float>& panel) const;
 
  private:
-  void decode(const char* row, int64_t begin, int64_t elements, float* out) const;
+  void decode(const char* row, int64_t begin, int64_t elements, int64_t ahead, float* out) const;
 
   const WeightDotKernel& kernel_;
   Tensor weight_;

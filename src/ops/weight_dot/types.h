@@ -10,7 +10,8 @@ namespace strata {
 
 // A sum begins anew every so many elements and is added to the sums before: the results' bits depend on it.
 inline constexpr int64_t kDotChunk = 1024;
-inline constexpr int64_t kPanelRows = 24;                  // decoded weight rows that lie in cache together
+inline constexpr int64_t kPanelRows = 24;                  // decoded weight rows that lie in cache together at most
+inline constexpr int64_t kNarrowRows = 6;                  // of them, where few rows of x meet them
 inline constexpr int64_t kPanelStride = kDotChunk + 16;    // floats; not a power of two: rows lie in different cache sets
 
 // Weights as they are stored, streamed once.
@@ -41,8 +42,8 @@ struct DotPanel {
 };
 
 using DotFewFn = void (*)(const DotFew&);
-// Decodes whole blocks of `elements` to f32, as gguf/quant.h says, bit for bit.
-using DotDecodeFn = void (*)(const void* blocks, float* out, int64_t elements, const void* grid);
+// Decodes whole blocks of `elements` to f32, as gguf/quant.h says, bit for bit; asks for what lies `ahead` bytes behind.
+using DotDecodeFn = void (*)(const void* blocks, float* out, int64_t elements, const void* grid, int64_t ahead);
 
 struct WeightDotKernel {
   int64_t few_rows;  // of x, that meet weights in registers as they are decoded
