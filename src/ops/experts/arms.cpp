@@ -4,8 +4,8 @@
 
 namespace strata {
 
-void experts_portable(Queue& queue, const ExpertsArgs& args);    // cpu.cpp
-void experts_avx2(Queue& queue, const ExpertsArgs& args);        // lanes.cpp, as the next
+void experts_portable(Queue& queue, const ExpertsArgs& args);  // cpu.cpp
+void experts_avx2(Queue& queue, const ExpertsArgs& args);      // lanes.cpp, as the next
 void experts_avx512(Queue& queue, const ExpertsArgs& args);
 void experts_device_f32(Queue& queue, const ExpertsArgs& args);  // device.cpp, as the next
 void experts_device_mma(Queue& queue, const ExpertsArgs& args);

@@ -42,15 +42,13 @@ class Experts {
     queue.pool().run(inner_, grain_of(pairs * hidden_ / 4), [&](int64_t begin, int64_t end, int) {
       Scratch scratch;
       for_each_expert([&](int64_t e, const int64_t* pair, size_t count) {
-        for (int64_t i = begin; i < end; i += kSpan)
-          gate_up(e, pair, count, i, std::min(kSpan, end - i), scratch);
+        for (int64_t i = begin; i < end; i += kSpan) gate_up(e, pair, count, i, std::min(kSpan, end - i), scratch);
       });
     });
     queue.pool().run(hidden_, grain_of(pairs * inner_ / 8), [&](int64_t begin, int64_t end, int) {
       Scratch scratch;
-      for_each_expert([&](int64_t e, const int64_t* pair, size_t count) {
-        down(e, pair, count, begin, end - begin, scratch);
-      });
+      for_each_expert(
+          [&](int64_t e, const int64_t* pair, size_t count) { down(e, pair, count, begin, end - begin, scratch); });
     });
     sum_expert_parts(queue, args_, parts_);
   }

@@ -4,8 +4,8 @@
 
 namespace strata {
 
-void matmul_portable(Queue& queue, const MatmulArgs& args);    // cpu.cpp
-void matmul_avx2(Queue& queue, const MatmulArgs& args);        // lanes.cpp, as the next
+void matmul_portable(Queue& queue, const MatmulArgs& args);  // cpu.cpp
+void matmul_avx2(Queue& queue, const MatmulArgs& args);      // lanes.cpp, as the next
 void matmul_avx512(Queue& queue, const MatmulArgs& args);
 void matmul_device_f32(Queue& queue, const MatmulArgs& args);  // device.cpp
 void matmul_device_mma(Queue& queue, const MatmulArgs& args);  // device_mma.cpp, as the next

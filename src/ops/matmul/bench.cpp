@@ -41,8 +41,7 @@ std::vector<std::function<BenchShape()>> matmul_shapes() {
   std::vector<std::function<BenchShape()>> list;
   for (DType type : {DType::Q8_0, DType::Q4_0, DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_XS, DType::IQ3_S,
                      DType::IQ3_XXS, DType::IQ2_XS, DType::MXFP4, DType::Q2_0, DType::F16, DType::BF16})
-    for (int64_t rows : {1, 4, 256})
-      list.push_back([=] { return shape(type, rows, 2048, rows == 256 ? 1024 : 6144); });
+    for (int64_t rows : {1, 4, 256}) list.push_back([=] { return shape(type, rows, 2048, rows == 256 ? 1024 : 6144); });
   return list;
 }
 

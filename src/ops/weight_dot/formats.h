@@ -1,4 +1,5 @@
-// Decoders of blocks into registers: 32 weights at a time as two F32x16, the bits of gguf/quant.h. Included by kernel.h.
+// Decoders of blocks into registers: 32 weights at a time as two F32x16, the bits of gguf/quant.h. Included by
+// kernel.h.
 //
 // Every format has kElements and kBytes of a block, a Head of what its groups share, head(block, grid), and
 // group<s>(block, head, w0, w1) for elements 32 s .. 32 s + 31.
@@ -328,8 +329,8 @@ STRATA_SIMD __m256i with_signs(__m256i bytes, uint32_t signs) {
   return _mm256_mask_sub_epi8(bytes, signs, _mm256_setzero_si256(), bytes);
 #else
   const __m256i spread = _mm256_shuffle_epi8(
-      _mm256_set1_epi32(static_cast<int>(signs)), _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2,
-                                                                   2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3));
+      _mm256_set1_epi32(static_cast<int>(signs)),
+      _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3));
   const __m256i bits = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201u));
   const __m256i negative = _mm256_cmpeq_epi8(_mm256_and_si256(spread, bits), bits);
   return _mm256_sub_epi8(_mm256_xor_si256(bytes, negative), negative);
@@ -364,9 +365,7 @@ struct LatticeHead {
   F32x16 d;
   const void* grid;
 };
-STRATA_SIMD LatticeHead lattice_head(const uint8_t* b, const void* grid) {
-  return {broadcast16_f16(word_at(b)), grid};
-}
+STRATA_SIMD LatticeHead lattice_head(const uint8_t* b, const void* grid) { return {broadcast16_f16(word_at(b)), grid}; }
 // d · (0.5 + n) · factor, in this order.
 STRATA_SIMD F32x16 half_step(F32x16 d, uint32_t n, float factor) {
   return d * broadcast16(0.5f + static_cast<float>(static_cast<int>(n))) * broadcast16(factor);

@@ -1,6 +1,7 @@
 // Sums of products of weights and f32, compiled once per instruction set. A sum has 16 lanes: lane l takes elements l,
-// l + 16, ... of a chunk by fused multiply-adds in order; then the tree of sum16 joins the lanes, and the sums of chunks
-// are added in order. Tiles only decide which of these independent sums are in work together: no bit depends on them.
+// l + 16, ... of a chunk by fused multiply-adds in order; then the tree of sum16 joins the lanes, and the sums of
+// chunks are added in order. Tiles only decide which of these independent sums are in work together: no bit depends on
+// them.
 #pragma once
 
 #include "base/simd.h"
@@ -20,8 +21,8 @@ constexpr int kTileRows = 2, kTileColumns = 2;
 constexpr int few_columns(int rows) { return rows <= 1 ? 4 : (rows <= 2 ? 2 : 1); }
 #endif
 constexpr int kMostFew = 8;
-constexpr int kBlockRows = 96;      // rows of x that stay in cache while they meet a panel
-constexpr int64_t kAhead = 2048;    // bytes between what is read and what is asked for
+constexpr int kBlockRows = 96;    // rows of x that stay in cache while they meet a panel
+constexpr int64_t kAhead = 2048;  // bytes between what is read and what is asked for
 
 // sum16 of four at once: the same pairs meet.
 STRATA_SIMD __m128 sums4(F32x16 a, F32x16 b, F32x16 c, F32x16 d) {
@@ -218,9 +219,12 @@ STRATA_SIMD void tile(const DotPanel& a, int64_t row, int64_t column) {
     }
   };
   const int64_t whole = a.terms / 16 * 16, rest = a.terms - whole;
-  for (int64_t i = 0; i < whole; i += 16) step(i, [](const float* p) __attribute__((always_inline)) { return load16(p); });
+  for (int64_t i = 0; i < whole; i += 16)
+    step(
+        i, [](const float* p) __attribute__((always_inline)) { return load16(p); });
   if (rest > 0)
-    step(whole, [rest](const float* p) __attribute__((always_inline)) { return load16_first(p, rest); });
+    step(
+        whole, [rest](const float* p) __attribute__((always_inline)) { return load16_first(p, rest); });
   float sums[rows * kTileColumns + 3];
   sums_of(lanes, sums);
   const int64_t count = a.count - column < kTileColumns ? a.count - column : kTileColumns;

@@ -41,8 +41,8 @@ void WeightDot::run(int64_t first, int64_t count, const std::vector<const float*
   const auto rows = static_cast<int64_t>(x.size());
   if (rows == 0 || count == 0) return;
   if (few_ != nullptr && rows <= kernel_.few_rows)
-    return few_({weight_.row<const uint8_t>(first), weight_.stride(0), count, in_, x.data(), rows, y.data(), scale, bias,
-                 grid_});
+    return few_({weight_.row<const uint8_t>(first), weight_.stride(0), count, in_, x.data(), rows, y.data(), scale,
+                 bias, grid_});
   panel.resize(static_cast<size_t>(kPanelRows * kPanelStride));
   const int64_t most = rows <= 16 ? kNarrowRows : kPanelRows;
   for (int64_t column = 0; column < count; column += most) {

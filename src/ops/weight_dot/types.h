@@ -10,9 +10,9 @@ namespace strata {
 
 // A sum begins anew every so many elements and is added to the sums before: the results' bits depend on it.
 inline constexpr int64_t kDotChunk = 1024;
-inline constexpr int64_t kPanelRows = 24;                  // decoded weight rows that lie in cache together at most
-inline constexpr int64_t kNarrowRows = 6;                  // of them, where few rows of x meet them
-inline constexpr int64_t kPanelStride = kDotChunk + 16;    // floats; not a power of two: rows lie in different cache sets
+inline constexpr int64_t kPanelRows = 24;                // decoded weight rows that lie in cache together at most
+inline constexpr int64_t kNarrowRows = 6;                // of them, where few rows of x meet them
+inline constexpr int64_t kPanelStride = kDotChunk + 16;  // floats; not a power of two: rows lie in different cache sets
 
 // Weights as they are stored, streamed once.
 struct DotFew {
@@ -42,11 +42,12 @@ struct DotPanel {
 };
 
 using DotFewFn = void (*)(const DotFew&);
-// Decodes whole blocks of `elements` to f32, as gguf/quant.h says, bit for bit; asks for what lies `ahead` bytes behind.
+// Decodes whole blocks of `elements` to f32, as gguf/quant.h says, bit for bit; asks for what lies `ahead` bytes
+// behind.
 using DotDecodeFn = void (*)(const void* blocks, float* out, int64_t elements, const void* grid, int64_t ahead);
 
 struct WeightDotKernel {
-  int64_t few_rows;  // of x, that meet weights in registers as they are decoded
+  int64_t few_rows;                   // of x, that meet weights in registers as they are decoded
   DotFewFn (*few)(DType type);        // null: the type has none
   DotDecodeFn (*decode)(DType type);  // null: the type has none
   void (*panel)(const DotPanel&);
