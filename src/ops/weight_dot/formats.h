@@ -1,8 +1,8 @@
 // Decoders of blocks into registers: 32 weights at a time as two F32x16, the bits of gguf/quant.h. Included by
 // kernel.h.
 //
-// Every format has kElements and kBytes of a block, a Head of what its groups share, head(block, grid), and
-// group<s>(block, head, w0, w1) for elements 32 s .. 32 s + 31.
+// Every format has kElements and kBytes of a block, a Head of what its groups share, head(block, Head&), and
+// group<s>(block, head, grid, w0, w1) for elements 32 s .. 32 s + 31.
 #pragma once
 
 #include <cstdint>
@@ -123,9 +123,9 @@ struct Format;
 template <>
 struct Format<DType::F32> : Blocks<32, 128> {
   using Head = NoHead;
-  STRATA_SIMD Head head(const uint8_t*, const void*) { return {}; }
+  STRATA_SIMD void head(const uint8_t*, Head&) {}
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head&, F32x16& w0, F32x16& w1) {
+  STRATA_SIMD void group(const uint8_t* b, const Head&, const void*, F32x16& w0, F32x16& w1) {
     w0 = load16(reinterpret_cast<const float*>(b));
     w1 = load16(reinterpret_cast<const float*>(b) + 16);
   }
@@ -133,9 +133,9 @@ struct Format<DType::F32> : Blocks<32, 128> {
 template <>
 struct Format<DType::F16> : Blocks<32, 64> {
   using Head = NoHead;
-  STRATA_SIMD Head head(const uint8_t*, const void*) { return {}; }
+  STRATA_SIMD void head(const uint8_t*, Head&) {}
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head&, F32x16& w0, F32x16& w1) {
+  STRATA_SIMD void group(const uint8_t* b, const Head&, const void*, F32x16& w0, F32x16& w1) {
     w0 = load16_f16(reinterpret_cast<const uint16_t*>(b));
     w1 = load16_f16(reinterpret_cast<const uint16_t*>(b) + 16);
   }
@@ -143,9 +143,9 @@ struct Format<DType::F16> : Blocks<32, 64> {
 template <>
 struct Format<DType::BF16> : Blocks<32, 64> {
   using Head = NoHead;
-  STRATA_SIMD Head head(const uint8_t*, const void*) { return {}; }
+  STRATA_SIMD void head(const uint8_t*, Head&) {}
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head&, F32x16& w0, F32x16& w1) {
+  STRATA_SIMD void group(const uint8_t* b, const Head&, const void*, F32x16& w0, F32x16& w1) {
     w0 = load16_bf16(reinterpret_cast<const uint16_t*>(b));
     w1 = load16_bf16(reinterpret_cast<const uint16_t*>(b) + 16);
   }
@@ -154,9 +154,9 @@ struct Format<DType::BF16> : Blocks<32, 64> {
 template <>
 struct Format<DType::Q8_0> : Blocks<32, 34> {
   using Head = NoHead;
-  STRATA_SIMD Head head(const uint8_t*, const void*) { return {}; }
+  STRATA_SIMD void head(const uint8_t*, Head&) {}
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head&, F32x16& w0, F32x16& w1) {
+  STRATA_SIMD void group(const uint8_t* b, const Head&, const void*, F32x16& w0, F32x16& w1) {
     const F32x16 scale = broadcast16_f16(word_at(b));
     w0 = levels16(load128(b + 2)) * scale;
     w1 = levels16(load128(b + 18)) * scale;
@@ -167,9 +167,9 @@ struct Format<DType::Q8_0> : Blocks<32, 34> {
 template <const Levels16& levels>
 struct NibbleBlocks : Blocks<32, 18> {
   using Head = NoHead;
-  STRATA_SIMD Head head(const uint8_t*, const void*) { return {}; }
+  STRATA_SIMD void head(const uint8_t*, Head&) {}
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head&, F32x16& w0, F32x16& w1) {
+  STRATA_SIMD void group(const uint8_t* b, const Head&, const void*, F32x16& w0, F32x16& w1) {
     const Table16 table = table_of<levels>(broadcast16_f16(word_at(b)));
     const Nibbles n = nibbles_at(b + 2);
     w0 = named<0>(n, table);
@@ -184,9 +184,9 @@ struct Format<DType::IQ4_NL> : NibbleBlocks<kIq4> {};
 template <>
 struct Format<DType::MXFP4> : Blocks<32, 17> {
   using Head = NoHead;
-  STRATA_SIMD Head head(const uint8_t*, const void*) { return {}; }
+  STRATA_SIMD void head(const uint8_t*, Head&) {}
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head&, F32x16& w0, F32x16& w1) {
+  STRATA_SIMD void group(const uint8_t* b, const Head&, const void*, F32x16& w0, F32x16& w1) {
     const uint32_t e = b[0];  // 2^(e - 128); the two smallest are subnormal
     const uint32_t bits = e < 2 ? 0x00200000u << e : (e - 1) << 23;
     const Table16 table = table_of<kE2m1>(broadcast16(__builtin_bit_cast(float, bits)));
@@ -201,7 +201,7 @@ struct Format<DType::Q2_0> : Blocks<64, 18> {
   struct Head {
     F32x16 scale;
   };
-  STRATA_SIMD Head head(const uint8_t* b, const void*) { return {broadcast16_f16(word_at(b))}; }
+  STRATA_SIMD void head(const uint8_t* b, Head& h) { h.scale = broadcast16_f16(word_at(b)); }
   STRATA_SIMD F32x16 half(const uint8_t* four, const Head& h) {
 #if defined(__AVX512F__)
     const __m512i shifts = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
@@ -218,7 +218,7 @@ struct Format<DType::Q2_0> : Blocks<64, 18> {
 #endif
   }
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head& h, F32x16& w0, F32x16& w1) {
+  STRATA_SIMD void group(const uint8_t* b, const Head& h, [[maybe_unused]] const void* grid, F32x16& w0, F32x16& w1) {
     w0 = half(b + 2 + 8 * s, h);
     w1 = half(b + 6 + 8 * s, h);
   }
@@ -233,12 +233,10 @@ STRATA_SIMD void put8(float* out, uint32_t low, uint32_t high, float factor) {
   _mm256_storeu_ps(out, _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)), _mm256_set1_ps(factor)));
 }
 // Six bits each in twelve bytes (Q4_K, Q5_K).
-STRATA_SIMD ScalesMins scales_mins(const uint8_t* b) {
+STRATA_SIMD void scales_mins(const uint8_t* b, ScalesMins& head) {
   const uint32_t a = dword_at(b + 4), c = dword_at(b + 8), e = dword_at(b + 12);
-  ScalesMins head;
   put8(head.scale, a & 0x3f3f3f3fu, (e & 0x0f0f0f0fu) | (a >> 2 & 0x30303030u), f16_at(b));
   put8(head.min, c & 0x3f3f3f3fu, (e >> 4 & 0x0f0f0f0fu) | (c >> 2 & 0x30303030u), f16_at(b + 2));
-  return head;
 }
 
 // Bits of bytes that stay in their byte.
@@ -250,9 +248,9 @@ STRATA_SIMD __m256i moved_left(__m256i bytes) {
 template <>
 struct Format<DType::Q4_K> : Blocks<256, 144> {
   using Head = ScalesMins;
-  STRATA_SIMD Head head(const uint8_t* b, const void*) { return scales_mins(b); }
+  STRATA_SIMD void head(const uint8_t* b, Head& h) { scales_mins(b, h); }
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head& h, F32x16& w0, F32x16& w1) {
+  STRATA_SIMD void group(const uint8_t* b, const Head& h, [[maybe_unused]] const void* grid, F32x16& w0, F32x16& w1) {
     const Table16 table = table_of<kPlain>(broadcast16(h.scale[s]), broadcast16(h.min[s]));
     const uint8_t* qs = b + 16 + 32 * (s / 2);
     w0 = named<s % 2, true>(nibbles_at(qs), table);
@@ -263,9 +261,9 @@ struct Format<DType::Q4_K> : Blocks<256, 144> {
 template <>
 struct Format<DType::Q5_K> : Blocks<256, 176> {
   using Head = ScalesMins;
-  STRATA_SIMD Head head(const uint8_t* b, const void*) { return scales_mins(b); }
+  STRATA_SIMD void head(const uint8_t* b, Head& h) { scales_mins(b, h); }
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head& h, F32x16& w0, F32x16& w1) {
+  STRATA_SIMD void group(const uint8_t* b, const Head& h, [[maybe_unused]] const void* grid, F32x16& w0, F32x16& w1) {
     const __m256i qs = load256(b + 48 + 32 * (s / 2)), high = load256(b + 16);
     const __m256i low = _mm256_and_si256(s % 2 != 0 ? _mm256_srli_epi16(qs, 4) : qs, _mm256_set1_epi8(15));
     levels32(_mm256_or_si256(low, _mm256_and_si256(moved_left<4 - s>(high), _mm256_set1_epi8(16))), w0, w1);
@@ -280,13 +278,11 @@ struct Format<DType::Q6_K> : Blocks<256, 210> {
   struct Head {
     float scale[16];
   };
-  STRATA_SIMD Head head(const uint8_t* b, const void*) {
-    Head h;
+  STRATA_SIMD void head(const uint8_t* b, Head& h) {
     store16(h.scale, levels16(load128(b + 192)) * broadcast16_f16(word_at(b + 208)));
-    return h;
   }
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head& h, F32x16& w0, F32x16& w1) {
+  STRATA_SIMD void group(const uint8_t* b, const Head& h, [[maybe_unused]] const void* grid, F32x16& w0, F32x16& w1) {
     constexpr int n = s / 4, j = s % 4;
     const __m256i ql = load256(b + 64 * n + 32 * (j % 2)), qh = load256(b + 128 + 32 * n);
     const __m256i low = _mm256_and_si256(j >= 2 ? _mm256_srli_epi16(ql, 4) : ql, _mm256_set1_epi8(15));
@@ -301,7 +297,7 @@ struct Format<DType::IQ4_XS> : Blocks<256, 136> {
   struct Head {
     float scale[8];
   };
-  STRATA_SIMD Head head(const uint8_t* b, const void*) {
+  STRATA_SIMD void head(const uint8_t* b, Head& h) {
     const __m256i shifts = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
     const __m256i pairs = _mm256_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14);
     const __m256i low = _mm256_and_si256(
@@ -310,12 +306,10 @@ struct Format<DType::IQ4_XS> : Blocks<256, 136> {
         _mm256_and_si256(_mm256_srlv_epi32(_mm256_set1_epi32(word_at(b + 2)), pairs), _mm256_set1_epi32(3));
     const __m256i both = _mm256_or_si256(low, _mm256_slli_epi32(high, 4));
     const __m256 scale = _mm256_cvtepi32_ps(_mm256_sub_epi32(both, _mm256_set1_epi32(32)));
-    Head h;
     _mm256_storeu_ps(h.scale, _mm256_mul_ps(scale, _mm256_set1_ps(f16_at(b))));
-    return h;
   }
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head& h, F32x16& w0, F32x16& w1) {
+  STRATA_SIMD void group(const uint8_t* b, const Head& h, [[maybe_unused]] const void* grid, F32x16& w0, F32x16& w1) {
     const Table16 table = table_of<kIq4>(broadcast16(h.scale[s]));
     const Nibbles n = nibbles_at(b + 8 + 16 * s);
     w0 = named<0>(n, table);
@@ -354,18 +348,40 @@ STRATA_SIMD __m256i rows8(const uint64_t* grid, uint32_t a, uint32_t b, uint32_t
   const __m128i high = _mm_set_epi64x(static_cast<int64_t>(grid[d]), static_cast<int64_t>(grid[c]));
   return _mm256_set_m128i(high, low);
 }
-STRATA_SIMD __m256i rows4(const void* grid, __m256i indices) {
-  return _mm256_i32gather_epi32(static_cast<const int*>(grid), indices, 4);
+// Keeps the compiler from taking indices out of vector registers one by one: from memory they are one load each.
+template <class Values>
+STRATA_SIMD void through_memory(Values& values) {
+  asm("" : "+m"(values));
 }
-STRATA_SIMD __m256i indices8(const uint8_t* p) {
-  return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+
+// Rows of four bytes, each loaded on its own: faster than a gather.
+template <class Index>
+STRATA_SIMD __m256i rows4(const void* grid, const Index* i) {
+  const auto* row = static_cast<const int*>(grid);
+  return _mm256_setr_epi32(row[i[0]], row[i[1]], row[i[2]], row[i[3]], row[i[4]], row[i[5]], row[i[6]], row[i[7]]);
+}
+// even_signs of every byte.
+STRATA_SIMD __m256i even_signs(__m256i seven) {
+  __m256i parity = _mm256_xor_si256(seven, _mm256_srli_epi16(seven, 4));
+  parity = _mm256_xor_si256(parity, _mm256_srli_epi16(parity, 2));
+  parity = _mm256_xor_si256(parity, _mm256_srli_epi16(parity, 1));
+  return _mm256_or_si256(seven, _mm256_slli_epi16(_mm256_and_si256(parity, _mm256_set1_epi8(1)), 7));
+}
+STRATA_SIMD __m256i bits_of(__m256i words, int mask) { return _mm256_and_si256(words, _mm256_set1_epi32(mask)); }
+// d · (0.5 + n) · factor, in this order.
+STRATA_SIMD __m256 half_steps(float d, __m256i n, float factor) {
+  const __m256 steps = _mm256_add_ps(_mm256_cvtepi32_ps(n), _mm256_set1_ps(0.5f));
+  return _mm256_mul_ps(_mm256_mul_ps(_mm256_set1_ps(d), steps), _mm256_set1_ps(factor));
+}
+STRATA_SIMD void store256(void* to, __m256i value) { _mm256_storeu_si256(static_cast<__m256i*>(to), value); }
+STRATA_SIMD __m256i fields_of(uint32_t word, __m256i shifts, int mask) {
+  return bits_of(_mm256_srlv_epi32(_mm256_set1_epi32(static_cast<int>(word)), shifts), mask);
 }
 
 struct LatticeHead {
   F32x16 d;
-  const void* grid;
 };
-STRATA_SIMD LatticeHead lattice_head(const uint8_t* b, const void* grid) { return {broadcast16_f16(word_at(b)), grid}; }
+STRATA_SIMD LatticeHead lattice_head(const uint8_t* b) { return {broadcast16_f16(word_at(b))}; }
 // d · (0.5 + n) · factor, in this order.
 STRATA_SIMD F32x16 half_step(F32x16 d, uint32_t n, float factor) {
   return d * broadcast16(0.5f + static_cast<float>(static_cast<int>(n))) * broadcast16(factor);
@@ -374,12 +390,12 @@ STRATA_SIMD F32x16 half_step(F32x16 d, uint32_t n, float factor) {
 template <>
 struct Format<DType::IQ2_XXS> : Blocks<256, 66> {
   using Head = LatticeHead;
-  STRATA_SIMD Head head(const uint8_t* b, const void* grid) { return lattice_head(b, grid); }
+  STRATA_SIMD void head(const uint8_t* b, Head& h) { h = lattice_head(b); }
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head& h, F32x16& w0, F32x16& w1) {
+  STRATA_SIMD void group(const uint8_t* b, const Head& h, [[maybe_unused]] const void* grid, F32x16& w0, F32x16& w1) {
     const uint8_t* i = b + 2 + 8 * s;
     const uint32_t word = dword_at(i + 4);
-    const __m256i q = rows8(static_cast<const uint64_t*>(h.grid), i[0], i[1], i[2], i[3]);
+    const __m256i q = rows8(static_cast<const uint64_t*>(grid), i[0], i[1], i[2], i[3]);
     const F32x16 scale = half_step(h.d, word >> 28, 0.25f);
     scaled32(with_signs(q, signs_of_word(word)), scale, scale, w0, w1);
   }
@@ -387,28 +403,39 @@ struct Format<DType::IQ2_XXS> : Blocks<256, 66> {
 
 template <>
 struct Format<DType::IQ2_XS> : Blocks<256, 74> {
-  using Head = LatticeHead;
-  STRATA_SIMD Head head(const uint8_t* b, const void* grid) { return lattice_head(b, grid); }
+  struct Head {
+    float scale[16];
+    uint32_t signs[8];
+    uint16_t index[32];
+  };
+  STRATA_SIMD void head(const uint8_t* b, Head& h) {
+    const __m256i shifts = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
+    _mm256_storeu_ps(h.scale, half_steps(f16_at(b), fields_of(dword_at(b + 66), shifts, 15), 0.25f));
+    _mm256_storeu_ps(h.scale + 8, half_steps(f16_at(b), fields_of(dword_at(b + 70), shifts, 15), 0.25f));
+    const __m256i low = load256(b + 2), high = load256(b + 34), nine = _mm256_set1_epi16(511);
+    store256(h.index, _mm256_and_si256(low, nine));
+    store256(h.index + 16, _mm256_and_si256(high, nine));
+    through_memory(h.index);
+    const __m256i packed = _mm256_packus_epi16(_mm256_srli_epi16(low, 9), _mm256_srli_epi16(high, 9));
+    store256(h.signs, even_signs(_mm256_permute4x64_epi64(packed, 0xd8)));
+  }
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head& h, F32x16& w0, F32x16& w1) {
-    const uint64_t e = qword_at(b + 2 + 8 * s);
-    const __m256i q = rows8(static_cast<const uint64_t*>(h.grid), e & 511, e >> 16 & 511, e >> 32 & 511, e >> 48 & 511);
-    uint64_t signs = even_signs(e >> 9 & 0x007f007f007f007fu);
-    signs = (signs | signs >> 8) & 0x0000ffff0000ffffu;
-    const F32x16 s0 = half_step(h.d, b[66 + s] & 15u, 0.25f), s1 = half_step(h.d, b[66 + s] >> 4, 0.25f);
-    scaled32(with_signs(q, static_cast<uint32_t>(signs | signs >> 16)), s0, s1, w0, w1);
+  STRATA_SIMD void group(const uint8_t*, const Head& h, [[maybe_unused]] const void* grid, F32x16& w0, F32x16& w1) {
+    const uint16_t* i = h.index + 4 * s;
+    scaled32(with_signs(rows8(static_cast<const uint64_t*>(grid), i[0], i[1], i[2], i[3]), h.signs[s]),
+             broadcast16(h.scale[2 * s]), broadcast16(h.scale[2 * s + 1]), w0, w1);
   }
 };
 
 template <>
 struct Format<DType::IQ2_S> : Blocks<256, 82> {
   using Head = LatticeHead;
-  STRATA_SIMD Head head(const uint8_t* b, const void* grid) { return lattice_head(b, grid); }
+  STRATA_SIMD void head(const uint8_t* b, Head& h) { h = lattice_head(b); }
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head& h, F32x16& w0, F32x16& w1) {
+  STRATA_SIMD void group(const uint8_t* b, const Head& h, [[maybe_unused]] const void* grid, F32x16& w0, F32x16& w1) {
     const uint8_t* i = b + 2 + 4 * s;
     const uint32_t high = b[66 + s];
-    const __m256i q = rows8(static_cast<const uint64_t*>(h.grid), i[0] | (high << 8 & 768), i[1] | (high << 6 & 768),
+    const __m256i q = rows8(static_cast<const uint64_t*>(grid), i[0] | (high << 8 & 768), i[1] | (high << 6 & 768),
                             i[2] | (high << 4 & 768), i[3] | (high << 2 & 768));
     const F32x16 s0 = half_step(h.d, b[74 + s] & 15u, 0.25f), s1 = half_step(h.d, b[74 + s] >> 4, 0.25f);
     scaled32(with_signs(q, dword_at(b + 34 + 4 * s)), s0, s1, w0, w1);
@@ -417,29 +444,50 @@ struct Format<DType::IQ2_S> : Blocks<256, 82> {
 
 template <>
 struct Format<DType::IQ3_XXS> : Blocks<256, 98> {
-  using Head = LatticeHead;
-  STRATA_SIMD Head head(const uint8_t* b, const void* grid) { return lattice_head(b, grid); }
+  struct Head {
+    float scale[8];
+    uint32_t signs[8];
+  };
+  STRATA_SIMD void head(const uint8_t* b, Head& h) {
+    const __m256i words = load256(b + 66);
+    _mm256_storeu_ps(h.scale, half_steps(f16_at(b), _mm256_srli_epi32(words, 28), 0.5f));
+    const __m256i low = _mm256_or_si256(bits_of(words, 0x7f), bits_of(_mm256_slli_epi32(words, 1), 0x7f00));
+    const __m256i high = _mm256_or_si256(bits_of(_mm256_slli_epi32(words, 2), 0x7f0000),
+                                         bits_of(_mm256_slli_epi32(words, 3), 0x7f000000));
+    store256(h.signs, even_signs(_mm256_or_si256(low, high)));
+  }
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head& h, F32x16& w0, F32x16& w1) {
-    const uint32_t word = dword_at(b + 66 + 4 * s);
-    const __m256i q = rows4(h.grid, indices8(b + 2 + 8 * s));
-    const F32x16 scale = half_step(h.d, word >> 28, 0.5f);
-    scaled32(with_signs(q, signs_of_word(word)), scale, scale, w0, w1);
+  STRATA_SIMD void group(const uint8_t* b, const Head& h, [[maybe_unused]] const void* grid, F32x16& w0, F32x16& w1) {
+    const F32x16 scale = broadcast16(h.scale[s]);
+    scaled32(with_signs(rows4(grid, b + 2 + 8 * s), h.signs[s]), scale, scale, w0, w1);
   }
 };
 
 template <>
 struct Format<DType::IQ3_S> : Blocks<256, 110> {
-  using Head = LatticeHead;
-  STRATA_SIMD Head head(const uint8_t* b, const void* grid) { return lattice_head(b, grid); }
+  struct Head {
+    float scale[8];
+    uint16_t index[64];
+  };
+  STRATA_SIMD void head(const uint8_t* b, Head& h) {
+    const __m256i n = fields_of(dword_at(b + 106), _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28), 15);
+    const __m256i odd = _mm256_add_epi32(_mm256_add_epi32(n, n), _mm256_set1_epi32(1));
+    _mm256_storeu_ps(h.scale, _mm256_mul_ps(_mm256_set1_ps(f16_at(b)), _mm256_cvtepi32_ps(odd)));
+    const __m256i bit = _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384,
+                                          static_cast<int16_t>(0x8000));
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {  // the ninth bits of sixteen indices
+      const __m256i all = _mm256_set1_epi16(static_cast<int16_t>(word_at(b + 66 + 2 * k)));
+      const __m256i set = _mm256_cmpeq_epi16(_mm256_and_si256(all, bit), bit);
+      const __m256i low = _mm256_cvtepu8_epi16(load128(b + 2 + 16 * k));
+      store256(h.index + 16 * k, _mm256_or_si256(low, _mm256_and_si256(set, _mm256_set1_epi16(256))));
+    }
+    through_memory(h.index);
+  }
   template <int s>
-  STRATA_SIMD void group(const uint8_t* b, const Head& h, F32x16& w0, F32x16& w1) {
-    const __m256i high = _mm256_sllv_epi32(_mm256_set1_epi32(b[66 + s]), _mm256_setr_epi32(8, 7, 6, 5, 4, 3, 2, 1));
-    const __m256i ninth = _mm256_and_si256(high, _mm256_set1_epi32(256));
-    const __m256i q = rows4(h.grid, _mm256_or_si256(indices8(b + 2 + 8 * s), ninth));
-    const uint32_t n = b[106 + s / 2] >> 4 * (s % 2) & 15u;
-    const F32x16 scale = h.d * broadcast16(static_cast<float>(static_cast<int>(1 + 2 * n)));
-    scaled32(with_signs(q, dword_at(b + 74 + 4 * s)), scale, scale, w0, w1);
+  STRATA_SIMD void group(const uint8_t* b, const Head& h, [[maybe_unused]] const void* grid, F32x16& w0, F32x16& w1) {
+    const F32x16 scale = broadcast16(h.scale[s]);
+    scaled32(with_signs(rows4(grid, h.index + 8 * s), dword_at(b + 74 + 4 * s)), scale, scale, w0, w1);
   }
 };
 

@@ -14,14 +14,13 @@ namespace {
 // Rows of x and weight rows whose sums fill the registers: of a tile of decoded weights, and where weights are decoded
 // for up to 4 rows of x.
 #if defined(__AVX512F__)
-constexpr int kTileRows = 4, kTileColumns = 6;
+constexpr int kTileRows = 6, kTileColumns = 4;
 constexpr int few_columns(int) { return 4; }
 #else
 constexpr int kTileRows = 2, kTileColumns = 2;
 constexpr int few_columns(int rows) { return rows <= 1 ? 4 : (rows <= 2 ? 2 : 1); }
 #endif
 constexpr int kMostFew = 8;
-constexpr int kBlockRows = 96;    // rows of x that stay in cache while they meet a panel
 constexpr int64_t kAhead = 2048;  // bytes between what is read and what is asked for
 
 // sum16 of four at once: the same pairs meet.
@@ -87,7 +86,7 @@ STRATA_SIMD void few_tile(const DotFew& a, int64_t column, const float* const* x
       typename F::Head head[columns];
 #pragma GCC unroll 4
       for (int c = 0; c < columns; ++c) {
-        head[c] = F::head(w[c] + byte, a.grid);
+        F::head(w[c] + byte, head[c]);
 #pragma GCC unroll 4
         for (int line = 0; line < F::kBytes; line += 64)
           _mm_prefetch(reinterpret_cast<const char*>(w[c] + ahead + line), _MM_HINT_T0);
@@ -95,7 +94,8 @@ STRATA_SIMD void few_tile(const DotFew& a, int64_t column, const float* const* x
       repeat<F::kElements / 32>([&](auto s) __attribute__((always_inline)) {
         F32x16 w0[columns], w1[columns];
 #pragma GCC unroll 4
-        for (int c = 0; c < columns; ++c) F::template group<decltype(s)::value>(w[c] + byte, head[c], w0[c], w1[c]);
+        for (int c = 0; c < columns; ++c)
+          F::template group<decltype(s)::value>(w[c] + byte, head[c], a.grid, w0[c], w1[c]);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r) {
           const float* from = x[r] + i + 32 * decltype(s)::value;
@@ -120,7 +120,7 @@ STRATA_SIMD void few_results(const DotFew& a, int64_t first, int64_t column) {
   const int64_t count = a.rows - first < rows ? a.rows - first : rows;
   const float* x[rows];
   for (int r = 0; r < rows; ++r) x[r] = a.x[first + (r < count ? r : count - 1)];
-  float totals[rows * columns];
+  float totals[rows * columns] = {};
   few_tile<type, rows, columns>(a, column, x, totals);
   const int64_t wide = a.count - column < columns ? a.count - column : columns;
   for (int64_t r = 0; r < count; ++r)
@@ -153,10 +153,11 @@ void decode(const void* blocks, float* out, int64_t elements, const void* grid, 
 #pragma GCC unroll 4
     for (int line = 0; line < F::kBytes; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(block + ahead + line), _MM_HINT_T1);
-    const typename F::Head head = F::head(block, grid);
+    typename F::Head head;
+    F::head(block, head);
     repeat<F::kElements / 32>([&](auto s) __attribute__((always_inline)) {
       F32x16 w0, w1;
-      F::template group<decltype(s)::value>(block, head, w0, w1);
+      F::template group<decltype(s)::value>(block, head, grid, w0, w1);
       store16(out + i + 32 * decltype(s)::value, w0);
       store16(out + i + 32 * decltype(s)::value + 16, w1);
     });
@@ -198,6 +199,31 @@ struct DecodeOf {
 DotFewFn few_of(DType type) { return of_type<FewOf, DotFewFn>(type); }
 DotDecodeFn decode_of(DType type) { return of_type<DecodeOf, DotDecodeFn>(type); }
 
+// Sums of `rows` rows of x with a tile of columns go to y.
+template <int rows>
+STRATA_SIMD void put_tile(const DotPanel& a, int64_t row, int64_t column, const F32x16 (&lanes)[rows * kTileColumns]) {
+  const int64_t count = a.count - column < kTileColumns ? a.count - column : kTileColumns;
+#if defined(__AVX512F__)
+  const __mmask8 present = static_cast<__mmask8>((1 << count) - 1);
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+    const F32x16* four = lanes + r * kTileColumns;
+    __m128 sum = sums4(four[0], four[1], four[2], four[3]);
+    float* y = a.y[row + r] + a.column + column;
+    if (a.add) sum = _mm_add_ps(_mm_maskz_loadu_ps(present, y), sum);
+    _mm_mask_storeu_ps(y, present, sum);
+  }
+#else
+  float sums[rows * kTileColumns + 3];
+  sums_of(lanes, sums);
+  for (int r = 0; r < rows; ++r) {
+    float* y = a.y[row + r] + a.column + column;
+    const float* sum = sums + r * kTileColumns;
+    for (int64_t c = 0; c < count; ++c) y[c] = a.add ? y[c] + sum[c] : sum[c];
+  }
+#endif
+}
+
 template <int rows>
 STRATA_SIMD void tile(const DotPanel& a, int64_t row, int64_t column) {
   const float* w = a.weights + column * kPanelStride;
@@ -225,25 +251,21 @@ STRATA_SIMD void tile(const DotPanel& a, int64_t row, int64_t column) {
   if (rest > 0)
     step(
         whole, [rest](const float* p) __attribute__((always_inline)) { return load16_first(p, rest); });
-  float sums[rows * kTileColumns + 3];
-  sums_of(lanes, sums);
-  const int64_t count = a.count - column < kTileColumns ? a.count - column : kTileColumns;
-  for (int r = 0; r < rows; ++r) {
-    float* y = a.y[row + r] + a.column + column;
-    for (int64_t c = 0; c < count; ++c) y[c] = a.add ? y[c] + sums[r * kTileColumns + c] : sums[r * kTileColumns + c];
-  }
+  put_tile<rows>(a, row, column, lanes);
 }
 
+template <int rows>
+void tiles(const DotPanel& a, int64_t row) {
+  for (int64_t column = 0; column < a.count; column += kTileColumns) tile<rows>(a, row, column);
+}
+
+// A tile of x stays in the nearest cache while the panel passes.
 void panel(const DotPanel& a) {
-  for (int64_t block = 0; block < a.rows; block += kBlockRows) {
-    const int64_t end = block + kBlockRows < a.rows ? block + kBlockRows : a.rows;
-    for (int64_t column = 0; column < a.count; column += kTileColumns) {
-      int64_t row = block;
-      for (; row + kTileRows <= end; row += kTileRows) tile<kTileRows>(a, row, column);
-      for (; row + 2 <= end; row += 2) tile<2>(a, row, column);
-      if (row < end) tile<1>(a, row, column);
-    }
-  }
+  int64_t row = 0;
+  for (; row + kTileRows <= a.rows; row += kTileRows) tiles<kTileRows>(a, row);
+  for (; kTileRows > 4 && row + 4 <= a.rows; row += 4) tiles<4>(a, row);
+  for (; row + 2 <= a.rows; row += 2) tiles<2>(a, row);
+  if (row < a.rows) tiles<1>(a, row);
 }
 
 void activate(const float* gate, const float* up, float* out, int64_t count) {

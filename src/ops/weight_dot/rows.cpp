@@ -1,6 +1,7 @@
 #include "ops/weight_dot/rows.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "gguf/iq_grids.h"
 #include "gguf/quant.h"
@@ -43,7 +44,11 @@ void WeightDot::run(int64_t first, int64_t count, const std::vector<const float*
   if (few_ != nullptr && rows <= kernel_.few_rows)
     return few_({weight_.row<const uint8_t>(first), weight_.stride(0), count, in_, x.data(), rows, y.data(), scale,
                  bias, grid_});
-  panel.resize(static_cast<size_t>(kPanelRows * kPanelStride));
+  constexpr size_t kLine = 64;  // loads that cross the lines of the cache take twice as long
+  panel.resize(static_cast<size_t>(kPanelRows * kPanelStride) + kLine / sizeof(float));
+  void* place = panel.data();
+  size_t space = panel.size() * sizeof(float);
+  auto* decoded = static_cast<float*>(std::align(kLine, static_cast<size_t>(kPanelRows * kPanelStride), place, space));
   const int64_t most = rows <= 16 ? kNarrowRows : kPanelRows;
   for (int64_t column = 0; column < count; column += most) {
     const int64_t wide = std::min(most, count - column);
@@ -51,8 +56,8 @@ void WeightDot::run(int64_t first, int64_t count, const std::vector<const float*
       const int64_t terms = std::min(kDotChunk, in_ - begin);
       for (int64_t i = 0; i < wide; ++i)
         decode(weight_.row<const char>(first + column + i), begin, terms, most * weight_.stride(0),
-               panel.data() + i * kPanelStride);
-      kernel_.panel({panel.data(), wide, terms, x.data(), begin, rows, y.data(), column, begin > 0});
+               decoded + i * kPanelStride);
+      kernel_.panel({decoded, wide, terms, x.data(), begin, rows, y.data(), column, begin > 0});
     }
   }
   if (scale == 1 && bias == nullptr) return;

@@ -11,7 +11,7 @@ namespace strata {
 // A sum begins anew every so many elements and is added to the sums before: the results' bits depend on it.
 inline constexpr int64_t kDotChunk = 1024;
 inline constexpr int64_t kPanelRows = 24;                // decoded weight rows that lie in cache together at most
-inline constexpr int64_t kNarrowRows = 6;                // of them, where few rows of x meet them
+inline constexpr int64_t kNarrowRows = 8;                // of them, where few rows of x meet them
 inline constexpr int64_t kPanelStride = kDotChunk + 16;  // floats; not a power of two: rows lie in different cache sets
 
 // Weights as they are stored, streamed once.
