@@ -4,15 +4,20 @@
 
 namespace strata {
 
-void causal_conv_portable(Queue& queue, const CausalConvArgs& args);  // cpu.cpp
+void causal_conv_portable(Queue& queue, const CausalConvArgs& args);  // cpu.cpp, as the next two
+void causal_conv_avx2(Queue& queue, const CausalConvArgs& args);
+void causal_conv_avx512(Queue& queue, const CausalConvArgs& args);
 
 void causal_conv_device(Queue& queue, const CausalConvArgs& args);  // device.cpp
 extern const KernelImage kernel_image_causal_conv;
 
 namespace {
-constexpr Arm<CausalConvArgs> kArms[] = {{"thread", always_runs<CausalConvArgs>, causal_conv_device, true, false,
-                                          CpuIsa::Portable, &kernel_image_causal_conv},
-                                         {"portable", always_runs<CausalConvArgs>, causal_conv_portable}};
+constexpr Arm<CausalConvArgs> kArms[] = {
+    {"thread", always_runs<CausalConvArgs>, causal_conv_device, true, false, CpuIsa::Portable,
+     &kernel_image_causal_conv},
+    {"avx512", always_runs<CausalConvArgs>, causal_conv_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<CausalConvArgs>, causal_conv_avx2, true, false, CpuIsa::Avx2},
+    {"portable", always_runs<CausalConvArgs>, causal_conv_portable}};
 }
 
 void causal_conv(Queue& queue, const CausalConvArgs& args) {

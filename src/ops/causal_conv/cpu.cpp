@@ -4,26 +4,54 @@
 
 #include "base/fmath.h"
 #include "ops/causal_conv/causal_conv.h"
+#include "ops/causal_conv/lanes.h"
 
 namespace strata {
+
+namespace {
+
+// A tap of all channels is contiguous: [width, count] for channels begin .. end - 1.
+std::vector<float> taps_of(const CausalConvArgs& args, int64_t begin, int64_t end) {
+  const int64_t width = args.kernel.extent(1), count = end - begin;
+  std::vector<float> taps(static_cast<size_t>(width * count));
+  for (int64_t c = 0; c < count; ++c)
+    for (int64_t j = 0; j < width; ++j)
+      taps[static_cast<size_t>(j * count + c)] = args.kernel.row<const float>(begin + c)[j];
+  return taps;
+}
+
+// What tap j of row t meets.
+const float* input_of(const CausalConvArgs& args, int64_t t, int64_t j) {
+  const int64_t source = t - (args.kernel.extent(1) - 1 - j) * args.dilation;
+  return source < 0 ? args.history.row<const float>(args.history.extent(0) + source) : args.x.row<const float>(source);
+}
+
+void conv_on_lanes(Queue& queue, const CausalConvArgs& args, const CausalConvKernel& kernel) {
+  const int64_t rows = args.x.extent(0), width = args.kernel.extent(1);
+  queue.pool().run(args.x.extent(1), ThreadPool::grain_of((rows + 1) * width / 2),
+                   [&](int64_t begin, int64_t end, int) {
+                     const std::vector<float> taps = taps_of(args, begin, end);
+                     std::vector<const float*> x(static_cast<size_t>(width));
+                     for (int64_t t = 0; t < rows; ++t) {
+                       for (int64_t j = 0; j < width; ++j) x[static_cast<size_t>(j)] = input_of(args, t, j) + begin;
+                       kernel.row({x.data(), taps.data(), width, args.y.row<float>(t) + begin, end - begin});
+                     }
+                   });
+}
+
+}  // namespace
 
 // Taps are summed from the oldest to the newest.
 void causal_conv_portable(Queue& queue, const CausalConvArgs& args) {
   const int64_t rows = args.x.extent(0), channels = args.x.extent(1), width = args.kernel.extent(1);
-  const int64_t past = args.history.extent(0);
   queue.pool().run(channels, ThreadPool::grain_of((rows + 1) * (width + 8)), [&](int64_t begin, int64_t end, int) {
     const int64_t count = end - begin;
-    std::vector<float> taps(static_cast<size_t>(width * count));  // [width, count]: a tap of all channels is contiguous
-    for (int64_t c = 0; c < count; ++c)
-      for (int64_t j = 0; j < width; ++j)
-        taps[static_cast<size_t>(j * count + c)] = args.kernel.row<const float>(begin + c)[j];
+    const std::vector<float> taps = taps_of(args, begin, end);
     for (int64_t t = 0; t < rows; ++t) {
       float* y = args.y.row<float>(t) + begin;
       std::fill(y, y + count, 0.0f);
       for (int64_t j = 0; j < width; ++j) {
-        const int64_t source = t - (width - 1 - j) * args.dilation;
-        const float* x =
-            (source < 0 ? args.history.row<const float>(past + source) : args.x.row<const float>(source)) + begin;
+        const float* x = input_of(args, t, j) + begin;
         const float* tap = taps.data() + j * count;
         for (int64_t c = 0; c < count; ++c) y[c] += tap[c] * x[c];
       }
@@ -31,6 +59,9 @@ void causal_conv_portable(Queue& queue, const CausalConvArgs& args) {
     }
   });
 }
+
+void causal_conv_avx2(Queue& queue, const CausalConvArgs& args) { conv_on_lanes(queue, args, kCausalConvAvx2); }
+void causal_conv_avx512(Queue& queue, const CausalConvArgs& args) { conv_on_lanes(queue, args, kCausalConvAvx512); }
 
 void push_history(const Tensor& x, const Tensor& history) {
   const int64_t rows = x.extent(0), past = history.extent(0);

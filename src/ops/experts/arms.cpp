@@ -4,7 +4,9 @@
 
 namespace strata {
 
-void experts_portable(Queue& queue, const ExpertsArgs& args);    // cpu.cpp
+void experts_portable(Queue& queue, const ExpertsArgs& args);  // cpu.cpp
+void experts_avx2(Queue& queue, const ExpertsArgs& args);      // lanes.cpp, as the next
+void experts_avx512(Queue& queue, const ExpertsArgs& args);
 void experts_device_f32(Queue& queue, const ExpertsArgs& args);  // device.cpp, as the next
 void experts_device_mma(Queue& queue, const ExpertsArgs& args);
 std::string experts_mma_refusal(const ExpertsArgs& args);
@@ -15,6 +17,8 @@ namespace {
 constexpr Arm<ExpertsArgs> kArms[] = {
     {"mma", experts_mma_refusal, experts_device_mma, true, false, CpuIsa::Portable, &kernel_image_experts_mma},
     {"f32", experts_device_refusal, experts_device_f32, true, false, CpuIsa::Portable, &kernel_image_experts_f32},
+    {"avx512", always_runs<ExpertsArgs>, experts_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<ExpertsArgs>, experts_avx2, true, false, CpuIsa::Avx2},
     {"portable", always_runs<ExpertsArgs>, experts_portable},
 };
 

@@ -3,30 +3,10 @@
 
 #include "base/fmath.h"
 #include "gguf/quant.h"
-#include "ops/experts/experts.h"
+#include "ops/experts/groups.h"
 
 namespace strata {
 namespace {
-
-// (row, slot) pairs of each expert, in order of row: pairs[start[e] .. start[e + 1]).
-struct Groups {
-  std::vector<int64_t> start;
-  std::vector<int64_t> pairs;  // row · k + slot
-};
-
-Groups group_by_expert(const ExpertsArgs& args) {
-  const int64_t rows = args.x.extent(0), k = args.ids.extent(1), count = args.gate.extent(0);
-  Groups groups;
-  groups.start.assign(static_cast<size_t>(count) + 1, 0);
-  auto expert_of = [&](int64_t pair) { return args.ids.row<const int32_t>(pair / k)[pair % k]; };
-  for (int64_t pair = 0; pair < rows * k; ++pair) ++groups.start[static_cast<size_t>(expert_of(pair)) + 1];
-  for (size_t e = 1; e < groups.start.size(); ++e) groups.start[e] += groups.start[e - 1];
-  groups.pairs.resize(static_cast<size_t>(rows * k));
-  std::vector<int64_t> next(groups.start.begin(), groups.start.end() - 1);
-  for (int64_t pair = 0; pair < rows * k; ++pair)
-    groups.pairs[static_cast<size_t>(next[static_cast<size_t>(expert_of(pair))]++)] = pair;
-  return groups;
-}
 
 // A weight row decoded into scratch, or in place when it is f32.
 class RowReader {
@@ -50,11 +30,40 @@ float scale_of(const Tensor& scale, int64_t expert) { return scale.empty() ? 1.0
 
 }  // namespace
 
+ExpertGroups group_by_expert(const ExpertsArgs& args) {
+  const int64_t rows = args.x.extent(0), k = args.ids.extent(1), count = args.gate.extent(0);
+  ExpertGroups groups;
+  groups.start.assign(static_cast<size_t>(count) + 1, 0);
+  auto expert_of = [&](int64_t pair) { return args.ids.row<const int32_t>(pair / k)[pair % k]; };
+  for (int64_t pair = 0; pair < rows * k; ++pair) ++groups.start[static_cast<size_t>(expert_of(pair)) + 1];
+  for (size_t e = 1; e < groups.start.size(); ++e) groups.start[e] += groups.start[e - 1];
+  groups.pairs.resize(static_cast<size_t>(rows * k));
+  std::vector<int64_t> next(groups.start.begin(), groups.start.end() - 1);
+  for (int64_t pair = 0; pair < rows * k; ++pair)
+    groups.pairs[static_cast<size_t>(next[static_cast<size_t>(expert_of(pair))]++)] = pair;
+  return groups;
+}
+
+void sum_expert_parts(Queue& queue, const ExpertsArgs& args, const std::vector<float>& parts) {
+  const int64_t rows = args.x.extent(0), hidden = args.x.extent(1), k = args.ids.extent(1);
+  queue.pool().run(rows, ThreadPool::grain_of(k * hidden), [&](int64_t begin, int64_t end, int) {
+    for (int64_t t = begin; t < end; ++t) {
+      float* y = args.y.row<float>(t);
+      std::fill(y, y + hidden, 0.0f);
+      for (int64_t slot = 0; slot < k; ++slot) {
+        const float weight = args.weights.row<const float>(t)[slot];
+        const float* part = parts.data() + (t * k + slot) * hidden;
+        for (int64_t i = 0; i < hidden; ++i) y[i] += weight * part[i];
+      }
+    }
+  });
+}
+
 // Each weight row is decoded once and meets the rows that chose its expert; a result is one dot_f32 whatever the batch.
 void experts_portable(Queue& queue, const ExpertsArgs& args) {
   const int64_t rows = args.x.extent(0), hidden = args.x.extent(1), k = args.ids.extent(1);
   const int64_t count = args.gate.extent(0), inner = args.gate.extent(1);
-  const Groups groups = group_by_expert(args);
+  const ExpertGroups groups = group_by_expert(args);
   std::vector<float> activated(static_cast<size_t>(rows * k * inner)), parts(static_cast<size_t>(rows * k * hidden));
   const int64_t pairs = rows * k;  // (row, slot)
   queue.pool().run(inner, ThreadPool::grain_of(pairs * hidden * 2), [&](int64_t begin, int64_t end, int) {
@@ -91,17 +100,7 @@ void experts_portable(Queue& queue, const ExpertsArgs& args) {
       }
     }
   });
-  queue.pool().run(rows, ThreadPool::grain_of(k * hidden), [&](int64_t begin, int64_t end, int) {
-    for (int64_t t = begin; t < end; ++t) {
-      float* y = args.y.row<float>(t);
-      std::fill(y, y + hidden, 0.0f);
-      for (int64_t slot = 0; slot < k; ++slot) {
-        const float weight = args.weights.row<const float>(t)[slot];
-        const float* part = parts.data() + (t * k + slot) * hidden;
-        for (int64_t i = 0; i < hidden; ++i) y[i] += weight * part[i];
-      }
-    }
-  });
+  sum_expert_parts(queue, args, parts);
 }
 
 }  // namespace strata

@@ -4,7 +4,9 @@
 
 namespace strata {
 
-void gate_act_portable(Queue& queue, const GateActArgs& args);          // cpu.cpp
+void gate_act_portable(Queue& queue, const GateActArgs& args);  // cpu.cpp, as the next two
+void gate_act_avx2(Queue& queue, const GateActArgs& args);
+void gate_act_avx512(Queue& queue, const GateActArgs& args);
 void residual_add_portable(Queue& queue, const ResidualAddArgs& args);  // cpu.cpp
 
 void gate_act_device(Queue& queue, const GateActArgs& args);          // device.cpp
@@ -14,6 +16,8 @@ extern const KernelImage kernel_image_gate_act;
 namespace {
 constexpr Arm<GateActArgs> kArms[] = {
     {"thread", always_runs<GateActArgs>, gate_act_device, true, false, CpuIsa::Portable, &kernel_image_gate_act},
+    {"avx512", always_runs<GateActArgs>, gate_act_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<GateActArgs>, gate_act_avx2, true, false, CpuIsa::Avx2},
     {"portable", always_runs<GateActArgs>, gate_act_portable}};
 constexpr Arm<ResidualAddArgs> kAddArms[] = {{"thread", always_runs<ResidualAddArgs>, residual_add_device, true, false,
                                               CpuIsa::Portable, &kernel_image_gate_act},

@@ -1,5 +1,6 @@
 #include "base/fmath.h"
 #include "ops/gate_act/gate_act.h"
+#include "ops/gate_act/lanes.h"
 
 namespace strata {
 namespace {
@@ -22,7 +23,25 @@ void gated_rows(const GateActArgs& args, Act act, int64_t begin, int64_t end) {
   }
 }
 
+void gated_on_lanes(Queue& queue, const GateActArgs& args, const GateActKernel& kernel) {
+  const int64_t groups = args.y.extent(1), width = args.y.extent(2);
+  const bool silu = args.activation == Activation::Silu;
+  queue.pool().run(args.y.extent(0) * groups, ThreadPool::grain_of(width), [&](int64_t begin, int64_t end, int) {
+    if (args.gate.extent(2) == 1)
+      return silu ? gated_rows(args, silu_f32, begin, end) : gated_rows(args, sigmoid_f32, begin, end);
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t t = item / groups, group = item % groups;
+      kernel.row({args.gate[t].row<const float>(group),
+                  args.value.empty() ? nullptr : args.value[t].row<const float>(group), args.y[t].row<float>(group),
+                  width, silu, args.accumulate});
+    }
+  });
+}
+
 }  // namespace
+
+void gate_act_avx2(Queue& queue, const GateActArgs& args) { gated_on_lanes(queue, args, kGateActAvx2); }
+void gate_act_avx512(Queue& queue, const GateActArgs& args) { gated_on_lanes(queue, args, kGateActAvx512); }
 
 void gate_act_portable(Queue& queue, const GateActArgs& args) {
   queue.pool().run(args.y.extent(0) * args.y.extent(1), ThreadPool::grain_of(args.y.extent(2) * 8),

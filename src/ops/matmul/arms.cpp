@@ -4,7 +4,9 @@
 
 namespace strata {
 
-void matmul_portable(Queue& queue, const MatmulArgs& args);    // cpu.cpp
+void matmul_portable(Queue& queue, const MatmulArgs& args);  // cpu.cpp
+void matmul_avx2(Queue& queue, const MatmulArgs& args);      // lanes.cpp, as the next
+void matmul_avx512(Queue& queue, const MatmulArgs& args);
 void matmul_device_f32(Queue& queue, const MatmulArgs& args);  // device.cpp
 void matmul_device_mma(Queue& queue, const MatmulArgs& args);  // device_mma.cpp, as the next
 std::string matmul_mma_refusal(const MatmulArgs& args);
@@ -14,6 +16,8 @@ namespace {
 constexpr Arm<MatmulArgs> kArms[] = {
     {"mma", matmul_mma_refusal, matmul_device_mma, true, false, CpuIsa::Portable, &kernel_image_matmul_mma},
     {"f32", always_runs<MatmulArgs>, matmul_device_f32, true, false, CpuIsa::Portable, &kernel_image_matmul_f32},
+    {"avx512", always_runs<MatmulArgs>, matmul_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<MatmulArgs>, matmul_avx2, true, false, CpuIsa::Avx2},
     {"portable", always_runs<MatmulArgs>, matmul_portable},
 };
 }

@@ -10,16 +10,12 @@
 namespace strata {
 namespace {
 
-// Blocks of full rank for the first rows, the same again below them: encoding takes longer than all that is timed.
+// A few rows over and over: encoders that search take long, and times do not depend on the values.
 void fill_repeated(const Tensor& weight, Random& random) {
-  constexpr int64_t kOwn = 64;
-  const int64_t rows = weight.extent(0);
-  Tensor first = weight;
-  first.extents[0] = std::min(rows, kOwn);
-  fill_weights(first, random);
-  for (int64_t row = kOwn; row < rows; ++row)
-    std::memcpy(weight.as<char>() + row * weight.stride(0), weight.as<char>() + row % kOwn * weight.stride(0),
-                static_cast<size_t>(bytes_of(weight.dtype, weight.extent(1))));
+  const int64_t own = std::min<int64_t>(weight.extent(0), 8);
+  fill_weights(weight.slice(0, own), random);
+  for (int64_t i = own; i < weight.extent(0); ++i)
+    std::memcpy(weight.row<char>(i), weight.row<char>(i % own), bytes_of(weight.dtype, weight.extent(1)));
 }
 
 BenchShape shape(DType type, int64_t rows, int64_t in, int64_t out) {
@@ -43,8 +39,9 @@ BenchShape shape(DType type, int64_t rows, int64_t in, int64_t out) {
 
 std::vector<std::function<BenchShape()>> matmul_shapes() {
   std::vector<std::function<BenchShape()>> list;
-  for (DType type : {DType::Q8_0, DType::Q4_K, DType::BF16})
-    for (int64_t rows : {1, 64}) list.push_back([=] { return shape(type, rows, 2560, 2560); });
+  for (DType type : {DType::Q8_0, DType::Q4_0, DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_XS, DType::IQ3_S,
+                     DType::IQ3_XXS, DType::IQ2_XS, DType::MXFP4, DType::Q2_0, DType::F16, DType::BF16})
+    for (int64_t rows : {1, 4, 256}) list.push_back([=] { return shape(type, rows, 2048, rows == 256 ? 1024 : 6144); });
   return list;
 }
 

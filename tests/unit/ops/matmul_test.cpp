@@ -60,6 +60,41 @@ TEST(Matmul, WrongArgumentsAreNamed) {
   EXPECT_TRUE(all_canary(problem.y));
 }
 
+// Few rows meet weights in registers, more come in passes, many meet decoded panels: other instructions, the same bits,
+// with either instruction set. Whole tiles and parts, one chunk and more, types with and without their own decoder.
+TEST(Matmul, OnLanesAnyCountOfRowsHasTheBitsOfTheBatch) {
+  if (!cpu_features().has(CpuIsa::Avx2)) GTEST_SKIP() << "this processor has no AVX2";
+  Random random(8);
+  for (const auto& [type, in, out] : {std::tuple{DType::Q4_K, 2304, 53},
+                                      {DType::Q8_0, 1088, 29},
+                                      {DType::Q4_0, 2048, 24},
+                                      {DType::IQ3_S, 256, 31},
+                                      {DType::Q5_0, 1056, 26},
+                                      {DType::F16, 1024, 25},
+                                      {DType::F32, 1031, 27}}) {
+    const Problem problem(type, 50, in, out, random);
+    const MatmulArgs args = problem.args(true);
+    TestQueue wide(3);
+    wide.queue.request_arm("matmul", "avx2");
+    matmul(wide, args);
+    for (const char* arm : {"avx2", "avx512"}) {
+      if (std::string(arm) == "avx512" && !cpu_features().has(CpuIsa::Avx512)) continue;
+      TestQueue queue;
+      queue.queue.strict_arms = true;
+      queue.queue.request_arm("matmul", arm);
+      for (int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 50}) {
+        const Owned y(DType::F32, {rows, out}, {3});
+        MatmulArgs some = args;
+        some.x = args.x.slice(50 - rows, rows);
+        some.y = y;
+        matmul(queue, some);
+        EXPECT_TRUE(same_bits(y, args.y.slice(50 - rows, rows))) << to_string(type) << " " << arm << " " << rows;
+        EXPECT_TRUE(y.gaps_intact());
+      }
+    }
+  }
+}
+
 // A row alone streams through several tiles of a block; among others it does not. Whole tiles and a part of one, rows
 // that begin at multiples of 16 bytes and of 2.
 TEST(Matmul, OnAnAcceleratorARowAloneHasTheBitsOfTheBatch) {

@@ -1,0 +1,7 @@
+#include "ops/causal_conv/lanes_kernel.h"
+
+namespace strata {
+
+constinit const CausalConvKernel kCausalConvAvx512{conv_row};
+
+}  // namespace strata
