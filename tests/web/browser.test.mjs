@@ -67,7 +67,7 @@ test('a question is answered as it streams, with its thoughts folded', async () 
   await page.getByRole('heading', { name: 'strata-mini-q8_0' }).waitFor();
   await shot('chat-empty');
   await say('please think: what does grep do?');
-  await page.getByText(/^Thinking/).waitFor();
+  await page.locator('summary').getByText('Thinking').waitFor();
   const answer = await answered(1);
   await answer.getByText('Thought for').waitFor();
   assert.equal(await answer.getByText('The question is about grep').isVisible(), false);
@@ -82,7 +82,7 @@ test('a question is answered as it streams, with its thoughts folded', async () 
   assert.match(await answer.locator('pre').textContent(), /^# Where is main defined\?\ngrep -rn/);
   const link = answer.getByRole('link', { name: 'the manual' });
   assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
-  assert.match(await answer.locator('.figures').textContent(), /86 tokens at 31\.4\/s · prompt 1,312, 1,280 of them kept.*drafts 68 % right/);
+  assert.match(await answer.locator('.figures').textContent(), /^86 tokens at 31\.4 tok\/s · prompt 1,312 \(1,280 cached\) in 96 ms · 68 % of drafts accepted$/);
   const [sent] = server.requests;
   assert.deepEqual(sent.messages, [{ role: 'user', content: 'please think: what does grep do?' }]);
   assert.equal(sent.stream, true);
@@ -193,7 +193,7 @@ test('errors are shown, and the chat goes on', async () => {
   await say('refuse');
   await page.getByText('the prompt has 9000 tokens, and the context 4096').first().waitFor();
   await say('cut');
-  await page.getByText('The connection ended before the answer did.').or(page.getByText('network error')).or(page.getByText('The server cannot be reached.')).first().waitFor();
+  await page.getByText('The connection ended before the answer did.').first().waitFor();
   await page.getByText('This is the beginning of').first().waitFor();
   await say('broken');
   await page.getByText('logits are not finite').first().waitFor();
@@ -266,7 +266,7 @@ test('the key is asked for, kept for the tab, and asked for again when wrong', a
   await answered(1);
   assert.equal(await page.evaluate(() => Object.values(localStorage).join().includes('right')), false);
   await page.reload();
-  await page.getByRole('heading', { name: 'strata-mini-q8_0' }).waitFor();
+  await page.locator('.status').getByText('strata-mini-q8_0').waitFor();
   assert.equal(await field.count(), 0);
 });
 
@@ -290,7 +290,7 @@ test('the Monitor shows curves, slots, caches, drafts, memory, arms and spans', 
   const first = await curve();
   assert.equal(first.split('L').length, 300);
   await until(async () => (await curve()) !== first);
-  for (const text of ['1,600 of 3,400 prompt tokens', '41,000 of 52,000, 79 %', 'Position 7', 'kv file', '2,100 of 3,000 tokens held, 70 %', 'no records here', 'never run', 'asked for: avx512', '411 ms', '901 ms', '880 ms, 41 times', 'unknown, 20 times', '70.0 MiB of 2.0 GiB · memory'])
+  for (const text of ['1,600 of 3,400 prompt tokens', '41,000 of 52,000, 79 %', 'Position 7', 'kv file', '2,100 of 3,000 tokens accepted, 70 %', 'no records here', 'never run', 'asked for: avx512', '411 ms', '901 ms', '880 ms, 41 calls', 'unknown, 20 calls', '70.0 MiB of 2.0 GiB · memory'])
     await monitor.getByText(text).first().waitFor();
   const label = await monitor.getByRole('img', { name: 'Output rate in tokens a second' }).getAttribute('aria-label');
   assert.match(label, /^Output rate in tokens a second\. tokens\/s: [\d.]+ now, at most [\d.]+$/);

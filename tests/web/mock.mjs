@@ -84,7 +84,8 @@ function error(response, status, type, message) {
 }
 
 const delta = (delta, finish = null) => ({ object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish }] });
-const pieces = (text) => text.match(/\s*\S{1,6}/g) ?? [];
+// As tokens come, but long texts in a tolerable time.
+const pieces = (text) => text.match(text.length > 5000 ? /[^]{1,200}/g : /\s*\S{1,6}|\s+$/g) ?? [];
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 async function* script(asked, number) {

@@ -224,6 +224,7 @@ class Painter {
 // From the events of an answer to its turn.
 class AnswerWriter {
   private thinkingSince = 0;
+  private started = false;
   private reason = '';
 
   constructor(
@@ -234,6 +235,7 @@ class AnswerWriter {
 
   take(event: AnswerEvent): void {
     const { turn } = this;
+    this.started = true;
     switch (event.kind) {
       case 'prompt':
         this.view.showWaiting(`Reading the prompt: ${count(event.done)} of ${count(event.total)} tokens`, event.done / Math.max(1, event.total));
@@ -276,7 +278,9 @@ class AnswerWriter {
   fail(error: unknown): void {
     const { turn } = this;
     turn.failed = error !== null;
-    const offline = error instanceof TypeError; // what fetch throws when nothing answers
-    turn.note = error === null ? 'Stopped.' : offline ? 'The server cannot be reached.' : String(error instanceof Error ? error.message : error);
+    // fetch throws a TypeError when nothing answers, and when the connection is lost.
+    const lost = this.started ? 'The connection ended before the answer did.' : 'The server cannot be reached.';
+    if (error === null) turn.note = 'Stopped.';
+    else turn.note = error instanceof Error && !(error instanceof TypeError) ? error.message : lost;
   }
 }

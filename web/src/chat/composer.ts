@@ -44,6 +44,7 @@ export class Composer {
   }
 
   focus(): void {
+    this.fit();
     this.field.focus();
   }
 
@@ -69,6 +70,7 @@ export class Composer {
   private fit(): void {
     this.sendButton.disabled = this.field.value.trim() === '';
     this.field.style.height = 'auto';
-    this.field.style.height = `${this.field.scrollHeight}px`;
+    const height = this.field.scrollHeight;
+    if (height > 0) this.field.style.height = `${height}px`; // 0: not seen
   }
 }

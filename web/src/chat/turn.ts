@@ -2,7 +2,7 @@
 
 import { copyButton } from '../copy';
 import { el, iconButton, set, setText } from '../dom';
-import { count, percent, rate, seconds } from '../format';
+import { count, milliseconds, percent, rate, seconds } from '../format';
 import { icons } from '../icons';
 import { MarkdownView } from '../markdown/render';
 import type { Figures, Turn } from './conversation';
@@ -80,17 +80,19 @@ export class AssistantTurn {
   private readonly note = el('p', { class: 'note' });
   private readonly figures = el('span', { class: 'figures' });
   private readonly footer: HTMLElement;
+  private readonly copy: HTMLButtonElement;
   private readonly againButton: HTMLButtonElement;
 
   constructor(
     readonly turn: Turn,
     actions: TurnActions,
   ) {
+    this.copy = copyButton('Copy this answer', () => turn.content);
     this.thinking = el('details', { class: 'thinking' }, this.summary, this.thoughts.node);
     this.thinking.addEventListener('toggle', () => this.paint(!this.node.classList.contains('growing')));
     this.waiting.append(this.waitingText, this.bar);
     this.againButton = iconButton(icons.again, 'Answer again', actions.again);
-    this.footer = el('footer', {}, copyButton('Copy this answer', () => turn.content), this.againButton, this.figures);
+    this.footer = el('footer', {}, this.copy, this.againButton, this.figures);
     this.node = el(
       'article',
       { class: 'turn assistant', attrs: { 'aria-label': 'Answer' } },
@@ -132,6 +134,7 @@ export class AssistantTurn {
     set(this.note, { role: turn.failed ? 'alert' : undefined });
     setText(this.note, turn.note ?? '');
     this.footer.hidden = !finished;
+    this.copy.hidden = turn.content === '';
     setText(this.figures, figuresText(turn.figures));
   }
 }
@@ -139,14 +142,14 @@ export class AssistantTurn {
 export function figuresText(figures: Figures = {}): string {
   const parts: string[] = [];
   if (figures.outputTokens !== undefined) {
-    const speed = figures.outputRate === undefined ? '' : ` at ${rate(figures.outputRate)}/s`;
+    const speed = figures.outputRate === undefined ? '' : ` at ${rate(figures.outputRate)} tok/s`;
     parts.push(`${count(figures.outputTokens)} tokens${speed}`);
   }
   if (figures.promptTokens !== undefined) {
-    const cached = figures.cachedTokens ? `, ${count(figures.cachedTokens)} of them kept from before` : '';
-    const time = figures.promptMs === undefined ? '' : `, read in ${seconds(figures.promptMs / 1000)}`;
+    const cached = figures.cachedTokens ? ` (${count(figures.cachedTokens)} cached)` : '';
+    const time = figures.promptMs === undefined ? '' : ` in ${milliseconds(figures.promptMs)}`;
     parts.push(`prompt ${count(figures.promptTokens)}${cached}${time}`);
   }
-  if (figures.drafted) parts.push(`drafts ${percent(figures.accepted ?? 0, figures.drafted)} right`);
+  if (figures.drafted) parts.push(`${percent(figures.accepted ?? 0, figures.drafted)} of drafts accepted`);
   return parts.join(' · ');
 }

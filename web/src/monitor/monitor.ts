@@ -7,7 +7,7 @@ import { Plot } from './plot';
 import type { MonitorState } from './state';
 
 const window = 300; // seconds of the curves
-const steady = 10; // seconds that the figures above the curves are the mean of
+const steady = 10; // the figures above the curves are means over so many seconds
 
 // Made anew only when its data changes, so that a selection in it lasts.
 class Card {
@@ -57,8 +57,8 @@ export class Monitor {
     prompt: new Tile('Prompt'),
     output: new Tile('Output'),
     requests: new Tile('Requests'),
-    cache: new Tile('From the cache'),
-    drafts: new Tile('Drafts that held'),
+    cache: new Tile('Cache hits'),
+    drafts: new Tile('Drafts accepted'),
     trouble: new Tile('Failed'),
   };
   private readonly plots = {
@@ -124,8 +124,8 @@ export class Monitor {
       const recent = values.slice(-steady);
       return recent.length === 0 ? 0 : recent.reduce((sum, value) => sum + value, 0) / recent.length;
     };
-    tiles.prompt.show(`${rate(mean(state.rates!.prompt))}/s`, `${count(counts?.prompt_tokens ?? 0)} tokens in all`);
-    tiles.output.show(`${rate(mean(state.rates!.output))}/s`, `${count(counts?.output_tokens ?? 0)} tokens in all`);
+    tiles.prompt.show(`${rate(mean(state.rates!.prompt))} tok/s`, `${count(counts?.prompt_tokens ?? 0)} tokens in all`);
+    tiles.output.show(`${rate(mean(state.rates!.output))} tok/s`, `${count(counts?.output_tokens ?? 0)} tokens in all`);
     const busy = (state.slots ?? []).filter((slot) => slot.state !== 'idle').length;
     tiles.requests.show(`${busy} of ${state.limits!.slots}`, `${count(state.queue?.waiting ?? 0)} waiting, ${count(counts?.finished ?? 0)} finished`);
     tiles.cache.show(percent(state.cache?.hit_tokens ?? 0, state.cache?.queried_tokens ?? 0) || '–', 'of prompt tokens');

@@ -29,8 +29,8 @@ function slot(one: SlotState): HTMLElement {
   const whole = prompt ? one.prompt_tokens : (one.max_tokens ?? (one.context ?? 0) - (one.prompt_tokens ?? 0));
   const parts = [
     prompt ? `${count(done ?? 0)} of ${count(whole ?? 0)} prompt tokens` : `${count(done ?? 0)} tokens${one.max_tokens == null ? '' : ` of ${count(one.max_tokens)}`}`,
-    one.output_per_second == null ? '' : `${rate(one.output_per_second)}/s`,
-    one.cached_tokens ? `${count(one.cached_tokens)} from cache` : '',
+    one.output_per_second == null ? '' : `${rate(one.output_per_second)} tok/s`,
+    one.cached_tokens ? `${count(one.cached_tokens)} cached` : '',
     one.draft_tokens ? `drafts ${percent(one.draft_accepted ?? 0, one.draft_tokens)}` : '',
     seconds(one.age_s ?? 0),
   ];
@@ -83,12 +83,12 @@ export function cache(state: MonitorState): Node[] {
       name: 'Queue',
       text: `${count(state.queue.waiting)} of ${count(state.queue.limit)}${state.queue.oldest_s == null ? '' : `, the oldest for ${seconds(state.queue.oldest_s)}`}`,
       part: state.queue.waiting / Math.max(1, state.queue.limit),
-      color: 'prompt',
+      color: 'queue',
     });
   const kept = state.cache;
   if (!kept) return [...gauges(list), empty('No prompt cache.')];
   list.push({
-    name: 'Prompt tokens from the cache',
+    name: 'Cache hits, prompt tokens',
     text: `${count(kept.hit_tokens)} of ${count(kept.queried_tokens)}${kept.queried_tokens ? `, ${percent(kept.hit_tokens, kept.queried_tokens)}` : ''}`,
     part: kept.hit_tokens / Math.max(1, kept.queried_tokens),
     color: 'output',
@@ -107,7 +107,7 @@ export function drafts(state: MonitorState): Node[] {
   if (!given || given.windows === 0) return [empty(state.limits?.draft === 'none' ? 'Drafts are off.' : 'No drafts so far.')];
   const positions = given.positions.filter((one) => one.tried > 0);
   return [
-    el('p', { class: 'lead' }, `${count(given.accepted)} of ${count(given.tokens)} tokens held, ${percent(given.accepted, given.tokens)}`),
+    el('p', { class: 'lead' }, `${count(given.accepted)} of ${count(given.tokens)} tokens accepted, ${percent(given.accepted, given.tokens)}`),
     ...gauges(
       positions.map((one, i) => ({
         name: `Position ${i + 1}`,
@@ -144,7 +144,7 @@ const evidenceClass: Record<string, string> = { verified: 'good', stale: 'warn',
 
 export function arms(list: ArmState[]): Node[] {
   if (list.length === 0) return [empty('Nothing has run yet.')];
-  const head = ['Operator', 'Arm', 'For', 'Evidence', 'Error of its bound', 'Cases', 'Date'];
+  const head = ['Operator', 'Arm', 'Device class', 'Evidence', 'Worst error / bound', 'Cases', 'Date'];
   return [
     el(
       'div',
@@ -177,8 +177,8 @@ function armRow(one: ArmState): HTMLElement {
 export function last(request: LastRequest | null): Node[] {
   if (!request) return [empty('No request has ended yet.')];
   const total = Math.max(request.total_ms, 1e-6);
-  const cached = request.cached_tokens ? `, ${count(request.cached_tokens)} of them from the cache` : '';
-  const lead = `${request.api}, ${milliseconds(request.total_ms)}, ended by ${request.finish_reason ?? 'an error'}: ${count(request.prompt_tokens)} prompt tokens${cached}, ${count(request.output_tokens)} written`;
+  const cached = request.cached_tokens ? ` (${count(request.cached_tokens)} cached)` : '';
+  const lead = `${request.api}, ${milliseconds(request.total_ms)}, ended by ${request.finish_reason ?? 'an error'}: ${count(request.prompt_tokens)} prompt tokens${cached}, ${count(request.output_tokens)} output tokens`;
   return [
     el('p', { class: 'lead' }, lead),
     el('ul', { class: 'rows timeline', attrs: { 'aria-label': 'Spans' } }, ...request.spans.map((span) => timelineRow(span.name, span.start_ms, span.ms, total))),
@@ -215,7 +215,7 @@ function stages(request: LastRequest): Node[] {
           { class: 'span' },
           el('span', { class: 'name' }, one.name),
           bar((one.ms ?? 0) / longest, 'context'),
-          el('span', { class: 'detail' }, `${one.ms === null ? 'unknown' : milliseconds(one.ms)}, ${count(one.calls)} times`),
+          el('span', { class: 'detail' }, `${one.ms === null ? 'unknown' : milliseconds(one.ms)}, ${count(one.calls)} calls`),
         ),
       ),
     ),

@@ -82,7 +82,7 @@ export class Plot {
     for (const value of [0, top / 2, top]) {
       nodes.push(
         svg('line', { attrs: { x1: margin.left, x2: right, y1: y(value), y2: y(value) } }),
-        svg('text', { attrs: { x: margin.left - 8, y: y(value) + 4, 'text-anchor': 'end' } }, this.options.format(value)),
+        svg('text', { attrs: { x: margin.left - 8, y: y(value) + 4, 'text-anchor': 'end' } }, value.toLocaleString('en-US')),
       );
     }
     const minutes = this.options.seconds / 60;
