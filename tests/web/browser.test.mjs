@@ -108,6 +108,8 @@ test('an answer is stopped, by key and by button, and the server sees it', async
   await say('for ever');
   await page.getByText('word20 ').waitFor();
   await shot('chat-streaming');
+  await page.locator('.said').hover();
+  assert.equal(await button('Edit this message').count(), 0); // not while it is answered
   await page.keyboard.press('Escape');
   await answered(1);
   await page.getByText('Stopped.').first().waitFor();
@@ -187,6 +189,17 @@ test('a chat lasts over a reload until a new one is begun', async () => {
   await page.reload();
   await page.getByRole('heading', { name: 'strata-mini-q8_0' }).waitFor();
   assert.equal(await answers().count(), 0);
+});
+
+test('each tab has its own chat, and a new one begins with the last', async () => {
+  await say('first');
+  await answered(1);
+  const other = await context.newPage();
+  await other.goto(server.url);
+  await other.getByText('Answer 1.').waitFor();
+  await other.getByRole('button', { name: 'New chat' }).click();
+  await page.reload();
+  await answers().getByText('Answer 1.').waitFor();
 });
 
 test('errors are shown, and the chat goes on', async () => {

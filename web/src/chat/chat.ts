@@ -114,10 +114,10 @@ export class Chat {
       this.composer.focus();
       void this.answer();
     },
-    edit: (text) => {
+    edit: (turn, text) => {
       if (this.running) return;
       const { turns } = this.conversation;
-      turns.length = turns.findLastIndex((turn) => turn.role === 'user');
+      turns.length = turns.indexOf(turn);
       this.rebuild();
       this.composer.focus();
       this.send(text);
@@ -134,8 +134,8 @@ export class Chat {
     const messages = conversation.messages();
     const turn: Turn = { role: 'assistant', content: '' };
     conversation.turns.push(turn);
-    const view = this.add(turn) as AssistantTurn;
     const running = (this.running = new AbortController());
+    const view = this.add(turn) as AssistantTurn;
     this.composer.setRunning(true);
     this.toEnd();
     view.showWaiting('Waiting');
@@ -154,6 +154,7 @@ export class Chat {
     }
     painter.end();
     this.running = null;
+    this.markLast();
     this.keepEnd(() => view.paint(true));
     this.composer.setRunning(false);
     this.announcer.finish(turn.failed ? 'The answer failed.' : turn.note || 'The answer is complete.');
@@ -176,9 +177,13 @@ export class Chat {
     for (const turn of this.conversation.turns) this.add(turn);
   }
 
+  // Only the last message can be changed, and only the last answer made again.
   private markLast(): void {
     const user = this.views.findLast((view) => view instanceof UserTurn);
-    for (const view of this.views) view.setLast(view === user || view === this.views.at(-1));
+    for (const view of this.views) {
+      if (view instanceof UserTurn) view.allowEdit(view === user && !this.running);
+      else view.allowAgain(view === this.views.at(-1));
+    }
   }
 
   private scrolled(): void {

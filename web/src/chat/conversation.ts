@@ -1,4 +1,4 @@
-// The turns of a chat, kept over a reload of the page.
+// The turns of a chat, kept over a reload of the page. Each tab has its own; a new one begins with the last.
 
 import { noSettings, readSettings, type ChatSettings } from './settings';
 
@@ -31,7 +31,7 @@ export class Conversation {
   static load(): Conversation {
     const conversation = new Conversation();
     try {
-      const value = JSON.parse(localStorage.getItem(stored) ?? 'null');
+      const value = JSON.parse(sessionStorage.getItem(stored) ?? localStorage.getItem(stored) ?? 'null');
       conversation.settings = readSettings(value?.settings);
       conversation.turns = readTurns(value?.turns);
     } catch {
@@ -41,8 +41,10 @@ export class Conversation {
   }
 
   save(): void {
+    const text = JSON.stringify({ settings: this.settings, turns: this.turns });
     try {
-      localStorage.setItem(stored, JSON.stringify({ settings: this.settings, turns: this.turns }));
+      sessionStorage.setItem(stored, text);
+      localStorage.setItem(stored, text);
     } catch {
       // full or forbidden: the chat goes on without
     }

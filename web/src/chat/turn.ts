@@ -9,7 +9,7 @@ import type { Figures, Turn } from './conversation';
 
 export interface TurnActions {
   again(): void;
-  edit(text: string): void;
+  edit(turn: Turn, text: string): void;
 }
 
 export class UserTurn {
@@ -28,7 +28,7 @@ export class UserTurn {
     this.node = el('article', { class: 'turn user', attrs: { 'aria-label': 'You' } }, this.text, this.footer);
   }
 
-  setLast(last: boolean): void {
+  allowEdit(last: boolean): void {
     this.editButton.hidden = !last;
   }
 
@@ -41,7 +41,7 @@ export class UserTurn {
       this.editButton.focus();
     };
     const send = () => {
-      if (field.value.trim() !== '') this.actions.edit(field.value);
+      if (field.value.trim() !== '') this.actions.edit(this.turn, field.value);
     };
     field.addEventListener('keydown', (event) => {
       if (event.key === 'Escape') close();
@@ -105,7 +105,7 @@ export class AssistantTurn {
     this.paint(true);
   }
 
-  setLast(last: boolean): void {
+  allowAgain(last: boolean): void {
     this.againButton.hidden = !last;
   }
 
