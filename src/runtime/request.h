@@ -57,6 +57,7 @@ struct GenerateCallbacks {
   std::function<void(int64_t done, int64_t total)> prompt_progress;
   // The model's logits [V] that each token is chosen from, before penalties and grammar.
   std::function<void(std::span<const float>)> logits;
+  std::function<void(int32_t token)> token;  // each that is chosen, after its logits and before its text
   const std::atomic<bool>* interrupted = nullptr;  // checked between steps
 };
 

@@ -52,6 +52,9 @@ class Slot {
   bool chooses() const { return !in_prompt() && !done_; }
   void choose();
 
+  const std::array<DraftLength::Position, kMaxDrafts>& draft_positions() const { return length_.positions(); }
+  int64_t chosen() const { return static_cast<int64_t>(result_.tokens.size()); }
+
   void stop(FinishReason reason);  // at once, between steps
   bool interrupted() const;        // the caller asked to stop
   GenerateResult result();         // when done
