@@ -243,6 +243,8 @@ bool Slot::take(int32_t token) {
   return !done_;
 }
 
+double Slot::output_seconds() const { return output_start_ == Clock::time_point{} ? 0 : seconds_since(output_start_); }
+
 GenerateResult Slot::result() {
   if (output_start_ != Clock::time_point{}) result_.output_seconds = seconds_since(output_start_);
   if (output_start_ == Clock::time_point{}) result_.prompt_seconds = seconds_since(start_);
