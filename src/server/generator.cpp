@@ -41,7 +41,7 @@ struct Generator::Running {
   int slot = -1;  // shown under this number; -1: waits
   std::optional<ReplyStream> reply;
   HeldSequence held;
-  bool uses_held = false, too_slow = false;
+  bool uses_held = false, too_slow = false, enough = false;
   std::vector<std::unique_ptr<Running>> followers;  // other choices of the same prompt, until it is read
   std::vector<float> logits;
   std::vector<TokenScore> scores;
@@ -199,6 +199,7 @@ void Generator::add(std::unique_ptr<Running> running) {
     one.reply.emplace(*choice.reply, choice.stop, [this, &one](const text::ReplyEvent& event) {
       const bool taken = one.ticket->channel.push({.choice = one.choice, .reply = event, .scores = one.take_scores()});
       one.too_slow = one.too_slow || !taken;
+      if (event.kind == text::ReplyEvent::Kind::CallEnd && one.asked().one_call) one.enough = true;
     });
   try {
     one.id = scheduler_->add(choice.generate, callbacks_of(one), one.uses_held ? &one.held : nullptr);
@@ -273,7 +274,7 @@ void Generator::on_token(Running& running, int32_t token) {
 }
 
 bool Generator::on_text(Running& running, std::string_view bytes) {
-  if (running.reply) return running.reply->push(bytes) && !running.too_slow;
+  if (running.reply) return running.reply->push(bytes) && !running.too_slow && !running.enough;
   Event event{.choice = running.choice, .scores = running.take_scores()};
   event.reply = {text::ReplyEvent::Kind::Content, -1, std::string(bytes)};
   running.too_slow = !running.ticket->channel.push(std::move(event));

@@ -27,9 +27,10 @@ namespace strata::server {
 // One text to generate.
 struct Choice {
   GenerateRequest generate;
-  std::optional<text::ReplyOptions> reply;  // none: plain text, with the stop strings in `generate`
-  std::vector<std::string> stop;            // with `reply`: looked for in content alone
-  int top_logprobs = -1;                    // -1: no scores
+  std::optional<text::ReplyOptions> reply = {};  // none: plain text, with the stop strings in `generate`
+  std::vector<std::string> stop = {};            // with `reply`: looked for in content alone
+  bool one_call = false;                         // the output ends with the first tool call
+  int top_logprobs = -1;                         // -1: no scores
 };
 
 // A request that was taken. The engine writes into its channel; who reads it says when it is given up.

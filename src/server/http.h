@@ -14,14 +14,14 @@ namespace strata::server {
 
 struct HttpRequest {
   HttpHead head;
-  std::string body;
+  std::string body = {};
   std::function<bool()> gone;  // the client has closed the connection; safe to ask while the handler works
 };
 
 struct HttpResponse {
   int status = 200;
   std::string type = "application/json";
-  std::string body;
+  std::string body = {};
   std::vector<std::pair<std::string, std::string>> headers = {};
   // Instead of a body: writes pieces until it returns. `write` gives false once the client has left.
   using Write = std::function<bool(std::string_view)>;

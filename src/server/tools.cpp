@@ -115,8 +115,8 @@ std::string xml_grammar(const ServeRequest& request, std::string_view before, bo
         const bool needed =
             required.is_array() && std::find(required.begin(), required.end(), Json(name)) != required.end();
         const char* value = (kinds & text::kJsonString) != 0 ? "raw" : "value";
-        body += fmt::format(" ({} {} {}){}", gbnf_text("<parameter=" + name + ">\n"), value, gbnf_text("\n</parameter>\n"),
-                            needed ? "" : "?");
+        body += fmt::format(" ({} {} {}){}", gbnf_text("<parameter=" + name + ">\n"), value,
+                            gbnf_text("\n</parameter>\n"), needed ? "" : "?");
       }
       break;
     }
@@ -132,7 +132,7 @@ std::string xml_grammar(const ServeRequest& request, std::string_view before, bo
 }  // namespace
 
 CallForm call_form_of(const std::string& template_source) {
-  return template_source.find("<function=") != std::string::npos ? CallForm::Xml : CallForm::Json;
+  return template_source.find("<function=") != std::string::npos ? CallForm::Xml : CallForm::JsonObject;
 }
 
 void describe_tools(text::ChatRequest& request) {
@@ -153,6 +153,22 @@ void describe_tools(text::ChatRequest& request) {
     messages.insert(messages.begin(), {.role = "system", .content = text});
 }
 
+void write_out_calls(std::vector<text::ChatMessage>& messages) {
+  for (text::ChatMessage& message : messages) {
+    for (const text::ChatToolCall& call : std::exchange(message.tool_calls, {})) {
+      const Json arguments = Json::parse(call.arguments.empty() ? "{}" : call.arguments, nullptr, false);
+      if (!message.content.empty()) message.content += "\n";
+      message.content +=
+          "<tool_call>\n" +
+          to_text({{"name", call.name}, {"arguments", arguments.is_discarded() ? Json(call.arguments) : arguments}}) +
+          "\n</tool_call>";
+    }
+    if (message.role != "tool") continue;
+    message.role = "user";
+    message.content = "<tool_response>\n" + message.content + "\n</tool_response>";
+  }
+}
+
 void constrain_calls(const ServeRequest& request, CallForm form, bool starts_in_thinking, GenerateRequest& generation) {
   using Kind = ToolChoice::Kind;
   const Kind kind = request.tool_choice.kind;
@@ -160,7 +176,7 @@ void constrain_calls(const ServeRequest& request, CallForm form, bool starts_in_
   const bool needed = kind == Kind::Required || kind == Kind::Named;
   const std::string before = needed ? "<tool_call>\n" : "\n";
   const bool several = needed && request.parallel_calls;
-  if (form == CallForm::Json)
+  if (form == CallForm::JsonObject)
     generation.grammar =
         text::Grammar::enclosed_json(call_schema(tools_of(request)), before, "\n</tool_call>", several);
   else
