@@ -1,0 +1,17 @@
+# Writes OUTPUT, a header with the bytes of every file below FOLDER: kPageFiles, an array of {path, bytes}. Without the
+# folder it is empty.
+set(text "// Made by cmake/page_files.cmake.\n")
+set(table "")
+file(GLOB_RECURSE files RELATIVE ${FOLDER} ${FOLDER}/*)
+list(SORT files)
+set(number 0)
+foreach(name ${files})
+  file(READ ${FOLDER}/${name} hex HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+  string(REGEX REPLACE "(................................................................................)" "\\1\n" bytes "${bytes}")
+  string(APPEND text "constexpr unsigned char kPageFile${number}[] = {${bytes}0};\n")
+  string(APPEND table "    {\"/${name}\", {reinterpret_cast<const char*>(kPageFile${number}), sizeof kPageFile${number} - 1}},\n")
+  math(EXPR number "${number} + 1")
+endforeach()
+string(APPEND text "const std::array<PageFile, ${number}> kPageFiles{{\n${table}}};\n")
+file(WRITE ${OUTPUT} "${text}")
