@@ -4,11 +4,11 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "server/assets.h"
 #include "server/json.h"
 #include "server/monitor.h"
 #include "server/reply.h"
 #include "server/server.h"
+#include "server/web_assets.h"
 #include "text/unicode.h"
 
 namespace strata::server {
@@ -235,14 +235,16 @@ HttpResponse Server::embeddings(const HttpRequest& request) {
 }
 
 HttpResponse Server::asset(const HttpRequest& request) {
-  const Asset* found = find_asset(request.head.path);
-  HttpResponse response{.type = std::string(found->type), .body = std::string(found->bytes)};
-  response.headers = {
-      {"Content-Security-Policy",
-       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src "
-       "'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
-      {"Referrer-Policy", "no-referrer"},
-      {"Cache-Control", found->immutable ? "public, max-age=31536000, immutable" : "no-cache"}};
+  const WebAsset* found = find_web_asset(request.head.path);
+  HttpResponse response{.type = std::string(found->content_type)};
+  response.headers = {{"Content-Security-Policy", std::string(kWebPolicy)},
+                      {"Referrer-Policy", "no-referrer"},
+                      {"Cache-Control", "no-cache"},
+                      {"ETag", std::string(found->etag)}};
+  if (request.head.value("if-none-match") == found->etag)
+    response.status = 304;
+  else
+    response.body.assign(found->bytes.begin(), found->bytes.end());
   return response;
 }
 

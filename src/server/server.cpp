@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "base/error.h"
-#include "server/assets.h"
 #include "server/reply.h"
+#include "server/web_assets.h"
 
 namespace strata::server {
 namespace {
@@ -65,7 +65,7 @@ const Server::Known* Server::find(const HttpHead& head, bool& path_known) const 
     if (method == known.method) return &known;
   }
   if (path_known) return nullptr;
-  const bool is_page = options_.page && find_asset(head.path) != nullptr;
+  const bool is_page = options_.page && find_web_asset(head.path) != nullptr;
   const bool is_model = head.path.starts_with(one_model.path);
   path_known = is_page || is_model;
   if (method != "GET" || !path_known) return nullptr;

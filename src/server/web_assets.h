@@ -15,6 +15,12 @@ struct WebAsset {
 
 std::span<const WebAsset> web_assets();
 
+inline const WebAsset* find_web_asset(std::string_view path) {  // null: there is none
+  for (const WebAsset& asset : web_assets())
+    if (asset.path == path) return &asset;
+  return nullptr;
+}
+
 // Content-Security-Policy of every file: nothing but the page's own files, and no text ever becomes markup.
 inline constexpr std::string_view kWebPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

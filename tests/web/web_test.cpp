@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "server/web_assets.h"
@@ -72,7 +73,8 @@ std::string missing(const std::string& node) {
   return {};
 }
 
-void run_page_test(const std::vector<std::string>& names, const std::string& chromium = {}) {
+void run_page_test(const std::vector<std::string>& names, const std::string& chromium = {},
+                   const std::string& url = {}) {
   const std::string node = find_program("node");
   if (const std::string reason = missing(node); !reason.empty()) GTEST_SKIP() << "skipped: " << reason;
   std::vector<std::string> command{node, "--test"};
@@ -80,7 +82,7 @@ void run_page_test(const std::vector<std::string>& names, const std::string& chr
   const strata::test::ProcessResult result =
       strata::test::run(command,
                         {"PATH=" + variable("PATH"), "HOME=" + variable("HOME"), "CHROMIUM=" + chromium,
-                         "SCREENSHOTS=" STRATA_BINARY_DIR "/screenshots"},
+                         "STRATA_URL=" + url, "SCREENSHOTS=" STRATA_BINARY_DIR "/screenshots"},
                         {}, std::chrono::minutes(5));
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_EQ(result.out.find("# tests 0"), std::string::npos) << result.out;
@@ -94,6 +96,27 @@ TEST(WebPage, WorksInABrowser) {
   const std::string chromium = find_program("chromium");
   if (chromium.empty()) GTEST_SKIP() << "skipped: no chromium";
   run_page_test({"browser"}, chromium);
+}
+
+// What `strata serve` prints first; "" when it ends before, or says nothing for a minute.
+std::string first_line(const strata::test::Process& server) {
+  for (int i = 0; i < 6000; ++i) {
+    const std::string text = server.out();
+    if (const size_t end = text.find('\n'); end != std::string::npos) return text.substr(0, end);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return {};
+}
+
+TEST(WebPage, WorksWithTheServer) {
+  const std::string chromium = find_program("chromium");
+  if (chromium.empty()) GTEST_SKIP() << "skipped: no chromium";
+  const strata::test::Process server(
+      {STRATA_BINARY_DIR "/strata", "serve", "-m", STRATA_SOURCE_DIR "/models/strata-mini-q8_0.gguf", "--port", "0"});
+  const std::string url = first_line(server);
+  ASSERT_EQ(url.rfind("http://127.0.0.1:", 0), 0u) << url << server.err();
+  run_page_test({"live"}, chromium, url + "/");
+  if (HasFailure()) ADD_FAILURE() << server.err();
 }
 
 }  // namespace
