@@ -72,7 +72,8 @@ test('a question is answered, and again with the same text', async () => {
 test('the Monitor shows what ran', async () => {
   await page.getByRole('link', { name: 'Monitor' }).click();
   const monitor = page.getByRole('region', { name: 'Monitor' });
-  await monitor.getByText('chat, ').waitFor();
+  await monitor.getByText('chat · ').waitFor();
+  await monitor.getByRole('img', { name: /^Output rate.*at most (?!0\.0)/ }).waitFor();
   assert.ok((await monitor.locator('tbody tr').count()) > 5);
   assert.equal(await monitor.locator('tbody').getByText('matmul').count() > 0, true);
   assert.ok((await monitor.locator('.span').count()) >= 3);

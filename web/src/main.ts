@@ -81,8 +81,9 @@ function showState(state: MonitorState): void {
   const facts = [
     state.limits ? `Context of ${count(state.limits.context)} tokens` : 'Loading the model',
     state.model.description ?? '',
+    state.model.chat === false ? 'It has no chat template: it continues texts by /v1/completions alone' : '',
   ];
-  chat.setModel(name, facts.filter(Boolean).join(' · '));
+  chat.setModel(name, facts.filter(Boolean).join(' · '), state.model.thinking !== false);
   showStatus(state.status === 'ok' ? 'good' : state.status === 'failed' ? 'bad' : 'warn', state.status === 'ok' ? name : `${name}: ${state.status}`);
   monitor.update(state);
 }

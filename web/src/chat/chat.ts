@@ -27,6 +27,7 @@ export class Chat {
   private readonly welcome = el('div', { class: 'welcome' });
   private views: (UserTurn | AssistantTurn)[] = [];
   private running: AbortController | null = null;
+  private thinks = true; // thinking can be switched
   private follow = true; // the end of the text stays in sight
 
   constructor() {
@@ -70,7 +71,8 @@ export class Chat {
     if (this.follow) this.toEnd();
   }
 
-  setModel(name: string, facts: string): void {
+  setModel(name: string, facts: string, thinks: boolean): void {
+    this.thinks = thinks;
     this.welcome.replaceChildren(el('h2', {}, name), el('p', {}, facts));
   }
 
@@ -83,7 +85,7 @@ export class Chat {
     } catch {
       // the panel works without them
     }
-    this.panel.open(defaults);
+    this.panel.open(defaults, this.thinks);
   }
 
   private clear(): void {

@@ -9,6 +9,8 @@ export type Defaults = Record<string, unknown>; // of the server, by the name in
 export class SettingsPanel {
   readonly node = el('dialog', { class: 'panel', attrs: { 'aria-labelledby': 'settings-title' } });
 
+  private thinks = true; // the model has a switch for it
+
   constructor(
     private settings: ChatSettings,
     private readonly changed: (settings: ChatSettings) => void,
@@ -17,7 +19,8 @@ export class SettingsPanel {
     this.node.addEventListener('click', (event) => event.target === this.node && this.node.close());
   }
 
-  open(defaults: Defaults): void {
+  open(defaults: Defaults, thinks: boolean): void {
+    this.thinks = thinks;
     this.fill(defaults);
     this.node.showModal();
   }
@@ -36,10 +39,7 @@ export class SettingsPanel {
         { class: 'content' },
         el('header', {}, el('h2', { attrs: { id: 'settings-title' } }, 'Settings'), iconButton(icons.close, 'Close', () => this.node.close())),
         field('system', 'System prompt', 'before every chat, from the next message on', system),
-        this.choice('thinking', 'Thinking', ['', 'on', 'off'], settings.thinking, (value) =>
-          this.change({ thinking: value as ChatSettings['thinking'] }),
-        ),
-        this.choice('effort', 'Thinking effort', ['', ...efforts], settings.effort, (value) => this.change({ effort: value })),
+        ...(this.thinks ? this.thinking() : []),
         el('h3', {}, 'Sampling'),
         el('p', { class: 'help' }, 'Empty: the default of the server.'),
         el('div', { class: 'grid' }, ...numberFields.map((one) => this.number(one, defaults[one.name]))),
@@ -47,6 +47,14 @@ export class SettingsPanel {
         el('button', { attrs: { type: 'button' }, on: { click: () => this.reset(defaults) } }, 'Back to the defaults'),
       ),
     );
+  }
+
+  private thinking(): HTMLElement[] {
+    const { thinking, effort } = this.settings;
+    return [
+      this.choice('thinking', 'Thinking', ['', 'on', 'off'], thinking, (value) => this.change({ thinking: value as ChatSettings['thinking'] })),
+      this.choice('effort', 'Thinking effort', ['', ...efforts], effort, (value) => this.change({ effort: value })),
+    ];
   }
 
   private change(part: Partial<ChatSettings>): void {

@@ -62,9 +62,9 @@ export class Monitor {
     trouble: new Tile('Failed'),
   };
   private readonly plots = {
-    prompt: new Plot({ title: 'Prompt rate', unit: 'tokens a second', format: rate, seconds: window }),
-    output: new Plot({ title: 'Output rate', unit: 'tokens a second', format: rate, seconds: window }),
-    requests: new Plot({ title: 'Requests', unit: 'requests', format: (value) => String(Math.round(value * 10) / 10), seconds: window }),
+    prompt: new Plot({ title: 'Prompt rate', unit: 'tokens a second', format: rate, seconds: window, least: 10 }),
+    output: new Plot({ title: 'Output rate', unit: 'tokens a second', format: rate, seconds: window, least: 10 }),
+    requests: new Plot({ title: 'Requests', unit: 'requests', format: count, seconds: window, least: 4 }),
   };
   private readonly cards = [
     new Card('Slots', 'wide', (state) => state.slots, (state) => parts.slots(state.slots ?? [])),

@@ -17,8 +17,13 @@ function empty(text: string): HTMLElement {
   return el('p', { class: 'empty' }, text);
 }
 
+const mostSlots = 8; // with more, those that are idle are only counted
+
 export function slots(list: SlotState[]): Node[] {
-  return [el('ul', { class: 'rows' }, ...list.map(slot))];
+  const idle = list.filter((one) => one.state === 'idle').length;
+  if (list.length <= mostSlots || idle === 0) return [el('ul', { class: 'rows' }, ...list.map(slot))];
+  const busy = list.filter((one) => one.state !== 'idle');
+  return [el('ul', { class: 'rows' }, ...busy.map(slot)), empty(`${count(idle)} idle`)];
 }
 
 function slot(one: SlotState): HTMLElement {
@@ -178,9 +183,15 @@ export function last(request: LastRequest | null): Node[] {
   if (!request) return [empty('No request has ended yet.')];
   const total = Math.max(request.total_ms, 1e-6);
   const cached = request.cached_tokens ? ` (${count(request.cached_tokens)} cached)` : '';
-  const lead = `${request.api}, ${milliseconds(request.total_ms)}, ended by ${request.finish_reason ?? 'an error'}: ${count(request.prompt_tokens)} prompt tokens${cached}, ${count(request.output_tokens)} output tokens`;
+  const facts = [
+    request.api,
+    milliseconds(request.total_ms),
+    request.finish_reason ?? 'failed',
+    `${count(request.prompt_tokens)} prompt tokens${cached}`,
+    `${count(request.output_tokens)} output tokens`,
+  ];
   return [
-    el('p', { class: 'lead' }, lead),
+    el('p', { class: 'lead' }, facts.join(' · ')),
     el('ul', { class: 'rows timeline', attrs: { 'aria-label': 'Spans' } }, ...request.spans.map((span) => timelineRow(span.name, span.start_ms, span.ms, total))),
     ...stages(request),
   ];

@@ -13,6 +13,7 @@ export interface PlotOptions {
   unit: string;
   format(value: number): string;
   seconds: number; // of the whole width
+  least: number; // the top of the axis is never lower
 }
 
 const height = 150;
@@ -63,7 +64,7 @@ export class Plot {
   }
 
   private draw(): void {
-    const top = niceTop(Math.max(0, ...this.series.flatMap((one) => one.values)));
+    const top = niceTop(Math.max(this.options.least, ...this.series.flatMap((one) => one.values)));
     const y = (value: number) => margin.top + (height - margin.top - margin.bottom) * (1 - value / top);
     set(this.canvas, { viewBox: `0 0 ${this.width} ${height}` });
     this.drawAxes(top, y);

@@ -61,6 +61,7 @@ export interface MonitorState {
     context?: number;
     device?: string;
     threads?: number;
+    chat?: boolean;
     thinking?: boolean;
   };
   limits?: { slots: number; queue: number; context: number; micro_batch: number; draft: string; draft_max: number };
