@@ -237,7 +237,10 @@ test('long code scrolls within its frame, and can be copied', async () => {
   const size = await pre.evaluate((node) => [node.clientWidth, node.scrollWidth, node.clientHeight, node.scrollHeight, document.documentElement.scrollWidth, innerWidth]);
   assert.ok(size[1] > size[0] && size[3] > size[2], String(size));
   assert.ok(size[4] <= size[5], String(size));
-  await pre.scrollIntoViewIfNeeded();
+  await pre.focus();
+  await page.keyboard.press('ArrowRight');
+  await until(() => pre.evaluate((node) => node.scrollLeft > 0));
+  await page.keyboard.press('ArrowLeft');
   await shot('chat-long-code');
   await button('Copy code').click();
   await button('Copied').waitFor();

@@ -4,9 +4,9 @@ import { load } from './load.mjs';
 
 const { SseParser } = await load('sse.ts');
 
-const stream = '\uFEFF: keep-alive\n\ndata: {"a":1}\r\n\r\nevent: error\ndata: one\ndata:two\n\ndata\n\n: x\nid: 7\ndata: ünï 🙂\n\ndata: [DONE]\n\n';
+const stream = '\uFEFF: keep-alive\n\ndata: {"a":1,\r\ndata: "b":2}\r\n\r\nevent: error\ndata: one\ndata:two\n\ndata\n\n: x\nid: 7\ndata: ünï 🙂\n\ndata: [DONE]\n\n';
 const expected = [
-  { event: 'message', data: '{"a":1}' },
+  { event: 'message', data: '{"a":1,\n"b":2}' },
   { event: 'error', data: 'one\ntwo' },
   { event: 'message', data: '' },
   { event: 'message', data: 'ünï 🙂' },
