@@ -28,6 +28,7 @@ class ServerTest : public ::testing::Test {
   static httplib::Client client() {
     httplib::Client made("127.0.0.1", server_->port());
     made.set_read_timeout(60);
+    made.set_tcp_nodelay(true);
     return made;
   }
   static httplib::Result post(const std::string& path, const Json& body) {
