@@ -279,6 +279,8 @@ class HttpServer::Impl : public httplib::Server {
       const int on = 1;
       ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     });
+    set_keep_alive_max_count(1'000'000).set_keep_alive_timeout(
+        static_cast<time_t>(limits_.keep_alive_seconds));  // for its header
     new_task_queue = [this] { return new Threads(limits_.connections); };
     const auto answer = [this](const httplib::Request& request, httplib::Response& response) {
       respond(handler_(connection_of(request).request()), connection_of(request), response);

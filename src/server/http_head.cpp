@@ -41,7 +41,7 @@ HttpRefusal parse_request_line(std::string_view line, const HttpLimits& limits, 
   if (query < target.size()) head.query = target.substr(query + 1);
   if (target.size() > limits.target_bytes)
     return {414, fmt::format("the path is longer than {} bytes", limits.target_bytes)};
-  if (version != "HTTP/1.1" && version != "HTTP/1.0") return {505, "only HTTP/1.1 and HTTP/1.0 are spoken here"};
+  if (version != "HTTP/1.1" && version != "HTTP/1.0") return {400, "only HTTP/1.1 and HTTP/1.0 are spoken here"};
   head.http11 = version == "HTTP/1.1";
   const bool plain = std::all_of(target.begin(), target.end(), [](char c) { return c > 0x20 && c != 0x7F; });
   if (!target.starts_with('/') || !plain) return {400, "the path is malformed: it begins with / and holds no blanks"};
@@ -83,7 +83,7 @@ HttpRefusal check_headers(const HttpLimits& limits, HttpHead& head) {
   if (const std::string* coding = head.find("transfer-encoding")) {
     if (head.find("content-length") != nullptr) return {400, "Content-Length and Transfer-Encoding exclude each other"};
     if (!head.http11) return {400, "Transfer-Encoding needs HTTP/1.1"};
-    if (lower(*coding) != "chunked") return {501, "of transfer encodings only chunked is supported"};
+    if (lower(*coding) != "chunked") return {400, "of transfer encodings only chunked is supported"};
     head.chunked = true;
   }
   if (const std::string* coding = head.find("content-encoding"); coding != nullptr && lower(*coding) != "identity")
