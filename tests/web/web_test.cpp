@@ -11,11 +11,11 @@
 #include <set>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "server/web_assets.h"
 #include "support/process.h"
+#include "support/server_process.h"
 
 namespace {
 
@@ -98,24 +98,11 @@ TEST(WebPage, WorksInABrowser) {
   run_page_test({"browser"}, chromium);
 }
 
-// What `strata serve` prints first; "" when it ends before, or says nothing for a minute.
-std::string first_line(const strata::test::Process& server) {
-  for (int i = 0; i < 6000; ++i) {
-    const std::string text = server.out();
-    if (const size_t end = text.find('\n'); end != std::string::npos) return text.substr(0, end);
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return {};
-}
-
 TEST(WebPage, WorksWithTheServer) {
   const std::string chromium = find_program("chromium");
   if (chromium.empty()) GTEST_SKIP() << "skipped: no chromium";
-  const strata::test::Process server(
-      {STRATA_BINARY_DIR "/strata", "serve", "-m", STRATA_SOURCE_DIR "/models/strata-mini-q8_0.gguf", "--port", "0"});
-  const std::string url = first_line(server);
-  ASSERT_EQ(url.rfind("http://127.0.0.1:", 0), 0u) << url << server.err();
-  run_page_test({"live"}, chromium, url + "/");
+  const strata::test::ServerProcess server({"-m", STRATA_SOURCE_DIR "/models/strata-mini-q8_0.gguf"});
+  run_page_test({"live"}, chromium, server.url() + "/");
   if (HasFailure()) ADD_FAILURE() << server.err();
 }
 
