@@ -23,6 +23,7 @@ Command profile_command();
 Command plan_command();
 Command quantize_command();
 Command rates_command();
+Command serve_command();
 Command synth_command();
 Command tokenize_command();
 

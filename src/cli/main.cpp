@@ -12,11 +12,11 @@ namespace {
 std::atomic<bool> g_interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 
-// The first Ctrl-C asks the command to stop, a second one before it did ends the process.
-void on_interrupt(int) {
+// The first Ctrl-C or SIGTERM asks the command to stop, a second one before it did ends the process.
+void on_interrupt(int number) {
   if (!g_interrupted.exchange(true)) return;
-  signal(SIGINT, SIG_DFL);
-  raise(SIGINT);
+  signal(number, SIG_DFL);
+  raise(number);
 }
 
 // Without SA_RESTART a blocking read returns on Ctrl-C.
@@ -24,6 +24,7 @@ void install_interrupt_handler() {
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
 }
 
 }  // namespace

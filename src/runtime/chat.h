@@ -12,6 +12,16 @@ namespace strata {
 
 // The template of the model file, or ChatML where it has none. Error{Model} when the template cannot be read.
 text::ChatTemplate chat_template_of(const Engine& engine);
+text::ChatTemplate chat_template_of(const Engine& engine, const std::string& source);  // instead of the file's
+
+// A conversation as the engine runs it: the prompt with the settings of `generation`, without its stop strings (they
+// count in content only), and how to read the reply. Safe beside a running engine.
+struct PreparedChat {
+  GenerateRequest generate;
+  text::ReplyOptions reply;
+};
+PreparedChat prepare_chat(const Engine& engine, const text::ChatTemplate& chat, const text::ChatRequest& request,
+                          const GenerateRequest& generation);
 
 struct ChatReply {
   text::ParsedReply parts;

@@ -144,7 +144,7 @@ std::unique_ptr<Slot> Engine::open(const GenerateRequest& request, const Generat
   model_.file().check_sizes();
   if (request.context > 0) check_memory(context_for(request));
   Constraint constraint;
-  if (request.grammar) constraint = Constraint(*request.grammar, token_trie(), request.ignore_end);
+  if (request.grammar) constraint = Constraint(request, token_trie());
   std::vector<int64_t> checkpoints;
   if (cache_) checkpoints = checkpoint_positions(static_cast<int64_t>(request.prompt.size()), request.shared_prefix);
   return std::make_unique<Slot>(SlotContext{forward_, tokenizer_.get()}, request, callbacks,

@@ -83,6 +83,7 @@ class Engine {
   const EngineOptions& options() const { return options_; }
   PagePool& pool() { return pool_; }
   PromptCache* prompt_cache() { return cache_ ? &*cache_ : nullptr; }  // null: there is none
+  const PromptCache* prompt_cache() const { return cache_ ? &*cache_ : nullptr; }
 
  private:
   int64_t context_for(const GenerateRequest& request) const;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,27 +33,56 @@ class Output {
   std::function<bool(std::string_view)> show_;
 };
 
-// The tokens that a grammar allows at each step; everything when there is none.
+// The tokens that a grammar allows at each step; everything when there is none, and where it does not count.
 class Constraint {
  public:
   Constraint() = default;
-  Constraint(const text::Grammar& grammar, const text::TokenTrie& trie, bool ignore_end)
-      : state_(std::in_place, grammar, trie), ends_(ignore_end ? trie.data().ends : std::vector<int32_t>()) {}
+  Constraint(const GenerateRequest& request, const text::TokenTrie& trie)
+      : trie_(trie.shared()),
+        grammar_(request.grammar),
+        state_(std::in_place, *request.grammar, trie),
+        again_(request.grammar_again),
+        waiting_(!request.grammar_after.empty()),
+        after_({request.grammar_after}),
+        after_text_{request.grammar_after},
+        ends_(request.ignore_end ? trie_->ends : std::vector<int32_t>()) {}
 
-  bool complete() const { return state_ && state_->finished(); }
+  bool complete() const { return state_ && !waiting_ && !again_ && state_->finished(); }
   bool none() const { return !state_; }  // every token is allowed
   const text::TokenMask* allowed() {
-    if (!state_) return nullptr;
+    if (!state_ || waiting_) return nullptr;
     state_->allowed_tokens(mask_);
     for (const int32_t id : ends_) mask_.reset(id);
     return &mask_;
   }
   void accept(int32_t token) {
-    if (state_) state_->accept(token);
+    if (state_ && waiting_)
+      look_for_beginning(trie_->bytes[static_cast<size_t>(token)]);
+    else if (state_)
+      state_->accept(token);
+    if (!state_ || waiting_ || !again_ || !state_->finished()) return;
+    waiting_ = true;
+    after_ = text::StopStrings(after_text_);
   }
 
  private:
+  void look_for_beginning(std::string_view bytes) {
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      after_.push(bytes.substr(i, 1));
+      if (!after_.stopped()) continue;
+      waiting_ = false;
+      state_.emplace(*grammar_, text::TokenTrie(trie_));
+      state_->accept(bytes.substr(i + 1));
+      return;
+    }
+  }
+
+  std::shared_ptr<const text::TokenTrie::Data> trie_;
+  std::optional<text::Grammar> grammar_;
   std::optional<text::GrammarState> state_;
+  bool again_ = false, waiting_ = false;
+  text::StopStrings after_{{}};
+  std::vector<std::string> after_text_;
   std::vector<int32_t> ends_;  // tokens not to choose: the text goes on past them
   text::TokenMask mask_;
 };

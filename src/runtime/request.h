@@ -42,6 +42,8 @@ struct GenerateRequest {
   std::vector<std::string> stop;
   bool ignore_end = false;               // go on past the end of the text
   std::optional<text::Grammar> grammar;  // the output is a text of it, or the beginning of one; it ends when complete
+  std::string grammar_after;             // it counts from behind this text on; empty: from the beginning
+  bool grammar_again = false;            // and anew each time that this text comes again; the output goes on behind it
   int64_t repeat_limit = 0;              // equal tokens in a row that end the output; 0: no limit
   DraftKind draft = DraftKind::None;     // changes speed alone
   int draft_max = kMaxDrafts;            // tokens of a draft at most
@@ -57,6 +59,7 @@ struct GenerateCallbacks {
   std::function<void(int64_t done, int64_t total)> prompt_progress;
   // The model's logits [V] that each token is chosen from, before penalties and grammar.
   std::function<void(std::span<const float>)> logits;
+  std::function<void(int32_t token)> token;  // each that is chosen, after its logits and before its text
   const std::atomic<bool>* interrupted = nullptr;  // checked between steps
 };
 

@@ -24,7 +24,7 @@ LogitsError not_finite(int64_t token, size_t position) {
 
 bool Sampler::takes_likeliest() const {
   return options_.temperature == 0 && options_.repetition_penalty == 1 && options_.presence_penalty == 0 &&
-         options_.frequency_penalty == 0;
+         options_.frequency_penalty == 0 && options_.logit_bias.empty();
 }
 
 Sampler::Sampler(const SamplerOptions& options, std::function<bool(int32_t)> allowed)
@@ -36,6 +36,7 @@ Sampler::Sampler(const SamplerOptions& options, std::function<bool(int32_t)> all
   check_range("repetition penalty", options.repetition_penalty, 0.01, 100);
   check_range("presence penalty", options.presence_penalty, -100, 100);
   check_range("frequency penalty", options.frequency_penalty, -100, 100);
+  for (const auto& [id, bias] : options.logit_bias) check_range("logit bias", bias, -1e6, 1e6);
 }
 
 int32_t Sampler::sample(std::span<float> logits, std::span<const int32_t> history, const text::TokenMask* grammar) {
@@ -47,8 +48,14 @@ int32_t Sampler::sample(std::span<float> logits, std::span<const int32_t> histor
   if (grammar != nullptr && !grammar->any())
     throw Error(ErrorKind::Argument, "the grammar allows no token here", "position " + std::to_string(history.size()));
   grammar_ = grammar;
+  apply_bias(logits);
   apply_penalties(logits, history);
   return options_.temperature == 0 ? greedy(logits) : draw(logits);
+}
+
+void Sampler::apply_bias(std::span<float> logits) const {
+  for (const auto& [id, bias] : options_.logit_bias)
+    if (id >= 0 && static_cast<size_t>(id) < logits.size()) logits[static_cast<size_t>(id)] += bias;
 }
 
 void Sampler::apply_penalties(std::span<float> logits, std::span<const int32_t> history) {

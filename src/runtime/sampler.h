@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -21,6 +22,7 @@ struct SamplerOptions {
   double presence_penalty = 0;    // subtracted once from the logit of every token of the window
   double frequency_penalty = 0;   // subtracted once per occurrence
   int64_t penalty_window = 64;    // last tokens that the penalties look at, prompt included; -1: all, 0: none
+  std::vector<std::pair<int32_t, float>> logit_bias;  // token, what is added to its logit
   uint64_t seed = 0;
   uint64_t skip = 0;  // random numbers of the seed that an earlier run used
 };
@@ -49,6 +51,7 @@ class Sampler {
     int32_t id;
     float logit;
   };
+  void apply_bias(std::span<float> logits) const;
   void apply_penalties(std::span<float> logits, std::span<const int32_t> history);
   bool may_choose(size_t id) const;
   int32_t greedy(std::span<const float> logits) const;

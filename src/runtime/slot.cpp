@@ -227,6 +227,7 @@ bool Slot::take(int32_t token) {
   repeats_ = !result_.tokens.empty() && token == result_.tokens.back() ? repeats_ + 1 : 1;
   history_.push_back(token);
   result_.tokens.push_back(token);
+  if (callbacks_.token) callbacks_.token(token);
   if (lookup_) lookup_->append({&token, 1});
   const text::Tokenizer* tokenizer = context_.tokenizer;
   if (tokenizer != nullptr && !request_.ignore_end && tokenizer->ends_generation(token))
@@ -241,6 +242,8 @@ bool Slot::take(int32_t token) {
     stop(FinishReason::Length);
   return !done_;
 }
+
+double Slot::output_seconds() const { return output_start_ == Clock::time_point{} ? 0 : seconds_since(output_start_); }
 
 GenerateResult Slot::result() {
   if (output_start_ != Clock::time_point{}) result_.output_seconds = seconds_since(output_start_);

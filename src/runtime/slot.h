@@ -52,6 +52,11 @@ class Slot {
   bool chooses() const { return !in_prompt() && !done_; }
   void choose();
 
+  const std::array<DraftLength::Position, kMaxDrafts>& draft_positions() const { return length_.positions(); }
+  int64_t cached() const { return result_.cached_tokens; }
+  int64_t chosen() const { return static_cast<int64_t>(result_.tokens.size()); }
+  double output_seconds() const;  // since the first token; 0 before it
+
   void stop(FinishReason reason);  // at once, between steps
   bool interrupted() const;        // the caller asked to stop
   GenerateResult result();         // when done

@@ -33,6 +33,18 @@ Grammar Grammar::from_json_schema(std::string_view text, const GrammarLimits& li
   return Grammar(compile(grammar::compile_json_schema(text, limits)));
 }
 
+Grammar Grammar::enclosed_json(std::string_view schema, std::string_view before, std::string_view after, bool several,
+                               const GrammarLimits& limits) {
+  grammar::Rules rules = grammar::compile_json_schema(schema, limits);
+  const uint32_t inner = rules.root, root = rules.add_rule("enclosed");
+  const auto one = [&] { return rules.sequence({rules.literal(before), rules.rule_ref(inner), rules.literal(after)}); };
+  const grammar::ExprId first = one();
+  rules.define(root,
+               several ? rules.sequence({first, rules.star(rules.sequence({rules.literal("\n"), one()}))}) : first);
+  rules.root = root;
+  return Grammar(compile(std::move(rules)));
+}
+
 Grammar Grammar::json_object() { return from_json_schema(R"({"type":"object"})"); }
 
 bool Grammar::matches(std::string_view bytes) const {

@@ -38,6 +38,9 @@ class Grammar {
   static Grammar from_gbnf(std::string_view text, const GrammarLimits& limits = {});
   static Grammar from_json_schema(std::string_view text, const GrammarLimits& limits = {});
   static Grammar json_object();  // any JSON object
+  // JSON of the schema between two texts, once, or several times with a newline between.
+  static Grammar enclosed_json(std::string_view schema, std::string_view before, std::string_view after, bool several,
+                               const GrammarLimits& limits = {});
 
   // For tests and messages: whether the bytes as a whole are a text of the grammar.
   bool matches(std::string_view bytes) const;

@@ -51,6 +51,7 @@ std::string StopStrings::push(std::string_view bytes) {
     state_ = matcher_.step(state_, static_cast<uint8_t>(held_[i]));
     if (matcher_.match(state_) < 0) continue;
     stopped_ = true;
+    matched_ = matcher_.match(state_);
     std::string released = held_.substr(0, i + 1 - matcher_.match_length(state_));
     held_.clear();
     return released;

@@ -2,6 +2,7 @@
 // The text released is a function of the bytes alone, not of where tokens cut them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,12 +33,14 @@ class StopStrings {
   std::string push(std::string_view bytes);
   std::string finish();
   bool stopped() const { return stopped_; }
+  int32_t matched() const { return matched_; }  // number of the string that was met; -1: none
 
  private:
   ByteMatcher matcher_;
   uint32_t state_ = 0;
   std::string held_;
   bool stopped_ = false;
+  int32_t matched_ = -1;
 };
 
 }  // namespace strata::text

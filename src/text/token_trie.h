@@ -58,6 +58,7 @@ class TokenTrie {
 
   // Holds normal, byte and user-defined tokens; those that end the generation are kept apart.
   explicit TokenTrie(const Tokenizer& tokenizer);
+  explicit TokenTrie(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
 
   const Data& data() const { return *data_; }
   const std::shared_ptr<const Data>& shared() const { return data_; }

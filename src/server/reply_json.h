@@ -1,0 +1,17 @@
+// Pieces of answers that the APIs share.
+#pragma once
+
+#include "server/json.h"
+#include "server/reply.h"
+
+namespace strata::server {
+
+std::string sse(const Json& data);                            // data: ...
+std::string sse(const std::string& event, const Json& data);  // event: ... data: ...
+Json timings_json(const Ending& ending);                      // llama.cpp's names
+Json usage_json(const Ending& ending);                        // of the OpenAI API
+// `finish_reason` of the OpenAI API.
+const char* openai_reason(const ChoiceText& choice);
+Json chat_scores(const std::vector<TokenScore>& scores, const ReplyFacts& facts);
+
+}  // namespace strata::server

@@ -1,0 +1,21 @@
+// Fields that the APIs share.
+#pragma once
+
+#include "server/json.h"
+#include "server/request.h"
+
+namespace strata::server {
+
+inline constexpr int64_t kMaxTokens = 16'777'216;
+inline constexpr size_t kMaxStops = 64;
+
+// temperature, top_p, top_k, min_p, penalties, seed, logit_bias, draft fields, ignore_eos.
+void read_sampling(const Fields& fields, const RequestDefaults& defaults, GenerateRequest& generation);
+void read_stream(const Fields& fields, ServeRequest& request);            // stream, stream_options, return_progress
+void read_constraint(const Fields& fields, GenerateRequest& generation);  // response_format, json_schema, grammar
+void set_schema(const Json& schema, GenerateRequest& generation);
+void read_template_fields(const Fields& fields, ServeRequest& request);  // chat_template_kwargs, reasoning_effort, ...
+void set_tools(const Json& tools, const std::string& where, ServeRequest& request);  // in the form of chat completions
+void check_tool_choice(const ServeRequest& request, const std::string& where);
+
+}  // namespace strata::server
