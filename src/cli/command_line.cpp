@@ -274,7 +274,8 @@ std::vector<std::string> positional_arguments(const std::vector<std::string>& re
   return arguments;
 }
 
-// Takes the command word out of `arguments`: the first that is neither an option nor the value of a common one.
+// Takes the command word out of `arguments`: the first that is neither an option nor the value of a common one. A name
+// with a dash may also be written as two words.
 const Command* take_command(const Program& program, std::vector<std::string>& arguments, const Specs& common) {
   for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     if (arguments[i].starts_with('-')) {
@@ -283,6 +284,12 @@ const Command* take_command(const Program& program, std::vector<std::string>& ar
       continue;
     }
     std::vector<std::string> names;
+    for (const Command& command : program.commands)
+      if (i + 1 < arguments.size() && command.name == arguments[i] + "-" + arguments[i + 1]) {
+        const auto first = arguments.begin() + static_cast<std::ptrdiff_t>(i);
+        arguments.erase(first, first + 2);
+        return &command;
+      }
     for (const Command& command : program.commands) {
       if (command.name == arguments[i]) {
         arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i));

@@ -7,6 +7,7 @@ namespace strata::cli {
 
 Command ab_command();
 Command bench_command();
+Command bench_serve_command();
 Command chat_command();
 Command completion_command();
 Command config_command();
