@@ -9,10 +9,10 @@ using namespace strata::gpu;
 extern "C" __global__ void ceiling_copy(const CeilingKernel a) {
   const int64_t step = blocks_x() * threads();
   const int64_t first = block_x() * threads() + thread();
-  const auto* from = static_cast<const Bits16*>(a.from);
-  auto* to = static_cast<Bits16*>(a.to);
+  const auto* from = static_cast<const Register16*>(a.from);
+  auto* to = static_cast<Register16*>(a.to);
   for (int64_t i = first; i < a.words; i += 4 * step) {
-    Bits16 word[4];
+    Register16 word[4];
     for (int k = 0; k < 4; ++k)
       if (i + k * step < a.words) word[k] = from[i + k * step];
     for (int k = 0; k < 4; ++k)
