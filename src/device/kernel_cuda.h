@@ -9,7 +9,6 @@
 namespace strata::gpu {
 
 inline constexpr int kWave = 32;
-using Register16 = uint4;  // sixteen bytes that are only moved
 
 __device__ inline int thread() { return static_cast<int>(threadIdx.x); }
 __device__ inline int threads() { return static_cast<int>(blockDim.x); }
@@ -146,9 +145,8 @@ __device__ inline void mma_f16_first(float (&d)[4], const uint32_t (&a)[4], cons
       : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
 }
-// Operands from shared memory: four 8 x 8 matrices of 16-bit numbers, lane 8 i + r gives the 16 bytes of row r of
-// matrix i. Lane l gets of each the pair in row l/4, columns 2·(l%4) + {0, 1}; transposed: rows 2·(l%4) + {0, 1},
-// column l/4.
+// Operands from shared memory: four 8 x 8 matrices of 16-bit numbers, lane 8 i + r gives the 16 bytes of row r of matrix
+// i. Lane l gets of each the pair in row l/4, columns 2·(l%4) + {0, 1}; transposed: rows 2·(l%4) + {0, 1}, column l/4.
 __device__ inline void load_matrices(uint32_t (&d)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])

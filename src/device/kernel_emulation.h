@@ -17,9 +17,6 @@
 namespace strata::gpu {
 
 inline constexpr int kWave = 32;
-struct alignas(16) Register16 {
-  uint32_t word[4];
-};
 
 // The thread that runs now.
 struct EmulatedThread {

@@ -33,7 +33,7 @@ __device__ inline ConstantLaunchWords* launch_words() {
   return (ConstantLaunchWords*)__builtin_amdgcn_implicitarg_ptr();  // no C++ cast goes between address spaces
 }
 
-using Register16 = uint32_t __attribute__((ext_vector_type(4)));  // sixteen bytes that are only moved
+__extension__ typedef unsigned __int128 Register16;  // sixteen bytes that are only moved
 
 // Blocks have one dimension.
 __device__ inline int thread() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
