@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "device/cuda.h"
 #include "device/emulation.h"
+#include "device/hip.h"
 
 namespace strata {
 
@@ -32,7 +33,8 @@ std::shared_ptr<Accelerator> open_accelerator(const std::string& name, const Acc
   if (const auto mib = number_of(name, "emu", 1, 1 << 20, static_cast<int64_t>(emulation_info().total_bytes) / kMib))
     return make_emulation(static_cast<uint64_t>(*mib * kMib));
   if (const auto index = number_of(name, "cuda", 0, 1023, 0)) return open_cuda(static_cast<int>(*index), options);
-  throw Error(ErrorKind::Usage, "there is no device " + name + ": this build knows cpu, cuda:N and emu");
+  if (const auto index = number_of(name, "hip", 0, 1023, -1)) return open_hip(static_cast<int>(*index), options);
+  throw Error(ErrorKind::Usage, "there is no device " + name + ": this build knows cpu, cuda:N, hip:N and emu");
 }
 
 FoundAccelerators find_accelerators() {
@@ -40,6 +42,9 @@ FoundAccelerators find_accelerators() {
   std::string missing;
   found.devices = list_cuda(missing, found.free_bytes);
   if (!missing.empty()) found.missing.push_back("cuda: " + missing);
+  const std::vector<AcceleratorInfo> hip = list_hip(missing, found.free_bytes);
+  if (!missing.empty()) found.missing.push_back("hip: " + missing);
+  found.devices.insert(found.devices.end(), hip.begin(), hip.end());
   return found;
 }
 
