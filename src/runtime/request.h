@@ -42,7 +42,7 @@ struct GenerateRequest {
   std::vector<std::string> stop;
   bool ignore_end = false;               // go on past the end of the text
   std::optional<text::Grammar> grammar;  // the output is a text of it, or the beginning of one; it ends when complete
-  std::string grammar_after;             // it counts from behind this text on; empty: from the beginning
+  std::string grammar_after = {};        // it counts from behind this text on; empty: from the beginning
   bool grammar_again = false;            // and anew each time that this text comes again; the output goes on behind it
   int64_t repeat_limit = 0;              // equal tokens in a row that end the output; 0: no limit
   DraftKind draft = DraftKind::None;     // changes speed alone

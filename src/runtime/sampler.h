@@ -22,7 +22,7 @@ struct SamplerOptions {
   double presence_penalty = 0;    // subtracted once from the logit of every token of the window
   double frequency_penalty = 0;   // subtracted once per occurrence
   int64_t penalty_window = 64;    // last tokens that the penalties look at, prompt included; -1: all, 0: none
-  std::vector<std::pair<int32_t, float>> logit_bias;  // token, what is added to its logit
+  std::vector<std::pair<int32_t, float>> logit_bias = {};  // token, what is added to its logit
   uint64_t seed = 0;
   uint64_t skip = 0;  // random numbers of the seed that an earlier run used
 };
