@@ -157,6 +157,11 @@ namespace matrix {
 
 __device__ inline int lane() { return static_cast<int>(__builtin_amdgcn_workitem_id_x() % kHardwareWave); }
 
+// Known to be the same in all lanes: conditions on it leave all of them on.
+__device__ inline int wave() {
+  return __builtin_amdgcn_readfirstlane(static_cast<int>(__builtin_amdgcn_workitem_id_x() / kHardwareWave));
+}
+
 #if defined(__GFX11__)
 inline constexpr int kOperands = 16, kSums = 8;
 #elif defined(__GFX12__)

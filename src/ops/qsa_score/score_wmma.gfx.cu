@@ -48,7 +48,7 @@ __device__ inline matrix::Sums multiply(const Queries<kDims>& queries, const cha
 
 template <int kDims>
 __device__ inline void score(const QsaScoreKernel& a) {
-  const int wave = thread() / kHardwareWave, lane = matrix::lane();
+  const int wave = matrix::wave(), lane = matrix::lane();
   float* tile = reinterpret_cast<float*>(shared_memory()) + wave * 16 * kPitch;
   const int64_t groups = (a.limit + kWmmaBlocks - 1) / kWmmaBlocks, row = block_x() / groups * kWmmaQueries;
   const int64_t begin = block_x() % groups * kWmmaBlocks + wave * kWmmaTiles * 16;
