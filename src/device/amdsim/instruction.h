@@ -57,7 +57,7 @@ struct Instruction {
   uint8_t omod = 0;  // 1: times 2, 2: times 4, 3: halved
   bool plain = true;  // no modifier of sources or result but literals
   bool sdwa = false;
-  bool scaled = false;  // gfx11 packed result: second half
+  bool vector_load = false;  // results come in the order of such loads
   Select dst_sel = Select::Dword, src_sel[2] = {Select::Dword, Select::Dword};
   uint8_t sext = 0;
   uint8_t unused = 0;  // SDWA: 0 zeros, 1 sign, 2 preserved

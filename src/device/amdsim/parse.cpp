@@ -315,12 +315,19 @@ bool parse_operands(std::string_view rest, const OpEntry& entry, Instruction& i)
   return true;
 }
 
+// Atomic operations of memory have one name with and without a result.
+bool returns_value(const std::string& name, std::string_view text) {
+  if (name.find("_atomic_") == std::string::npos) return false;
+  return split(text, ',').size() == (name.starts_with("flat") ? 3 : 4);
+}
+
 Instruction parse_one(std::string_view text, uint32_t address, uint32_t bytes) {
   Instruction i;
   i.address = address;
   i.flow = Flow::Own;
   const std::string_view written = first_word(text);
-  const std::string name = undual(written);
+  std::string name = undual(written);
+  if (returns_value(name, text)) name += " returning";
   const OpEntry* entry = find_op(name.c_str());
   if (entry == nullptr) {
     i.run = unknown_opcode;
@@ -331,7 +338,7 @@ Instruction parse_one(std::string_view text, uint32_t address, uint32_t bytes) {
   i.flow = entry->flow;
   i.keeps = entry->keeps;
   const std::string_view rest = written.size() < text.size() ? text.substr(written.size() + 1) : std::string_view();
-  i.op_sel_hi = 7;
+  i.op_sel_hi = name.starts_with("v_fma_mix") ? 0 : 7;
   if (!parse_special(name, rest, i)) {
     i.src[0] = {};
     if (!parse_operands(rest, *entry, i) || name == "s_waitcnt") {
@@ -339,6 +346,7 @@ Instruction parse_one(std::string_view text, uint32_t address, uint32_t bytes) {
       i.flow = Flow::Own;
     }
   }
+  i.vector_load = name.starts_with("global_load") || name.starts_with("scratch_load");
   i.plain = (i.neg | i.abs | i.op_sel | i.neg_lo | i.neg_hi | i.omod | i.sext) == 0 && !i.clamp && !i.sdwa &&
             i.dpp == Dpp::None;
   if (name.starts_with("s_branch") || name.starts_with("s_cbranch"))

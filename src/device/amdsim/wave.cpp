@@ -6,12 +6,12 @@
 namespace strata::amdsim {
 namespace {
 
-// The word of a vector operand whose operation is under way, or -1.
-int pending_word(const Wave& wave, const Operand& operand) {
+// The word of an operand whose operation is under way, or -1. `again`: a load that writes it once more, in order.
+int pending_word(const Wave& wave, const Operand& operand, bool again) {
   for (int k = 0; k < operand.words; ++k) {
     const size_t reg = operand.reg + static_cast<size_t>(k);
     if (operand.kind == Kind::Vector) {
-      if (wave.pending[0][reg] > wave.waits.done[kLoad] || wave.pending[1][reg] > wave.waits.done[kLocal]) return k;
+      if ((!again && wave.pending[0][reg] > wave.waits.done[kLoad]) || wave.pending[1][reg] > wave.waits.done[kLocal]) return k;
     } else if (operand.kind == Kind::Scalar && reg < kScalars) {
       if (wave.s_pending[reg] > wave.waits.done[is_gfx12(wave.target) ? kConstant : kLocal]) return k;
     }
@@ -104,10 +104,11 @@ void Wave::fail(const std::string& message, int lane) const {
 }
 
 void check_pending(const Wave& wave, const Instruction& i) {
+  if (!wave.waits.any()) return;
   const Operand* const all[] = {&i.src[0], &i.src[1], &i.src[2], &i.src[3], &i.dst2, &i.dst};
   for (const Operand* operand : all) {
     if (operand->kind != Kind::Vector && operand->kind != Kind::Scalar) continue;
-    const int word = pending_word(wave, *operand);
+    const int word = pending_word(wave, *operand, operand == &i.dst && i.vector_load && !i.keeps);
     if (word >= 0)
       wave.fail(register_name(*operand, word) + " is used while the memory operation that brings it is under way: a wait is missing");
   }
