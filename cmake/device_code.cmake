@@ -1,7 +1,10 @@
-# Kernels: every src/**/NAME.cu becomes `kernel_image_NAME` (device/accelerator.h): machine code in one fat binary
-# where nvcc is there, and the emulation, which is the same source compiled for the host.
+# Kernels: every src/**/NAME.cu becomes `kernel_image_NAME` (device/accelerator.h): machine code for NVIDIA GPUs in one
+# fat binary where nvcc is there, a code object for each AMD target where clang-19 and lld-19 are there, and the
+# emulation, which is the same source compiled for the host.
 #
-# NAME.sm90.cu holds code for sm_90a alone. The first lines of a .cu file may say other flags:  // nvcc: -maxrregcount=128
+# NAME.sm90.cu holds code for sm_90a alone, NAME.gfx11.cu (gfx12, gfx9) for AMD targets that begin so, NAME.gfx.cu for all
+# of them; these have no emulation. The first lines of a .cu file may say other flags:  // nvcc: -maxrregcount=128
+# and that its kernels are for one vendor:  // only: cuda
 find_program(STRATA_NVCC nvcc HINTS /usr/local/cuda/bin)
 option(STRATA_CUDA "build device code for NVIDIA GPUs where nvcc is there" ON)
 if(STRATA_NVCC AND STRATA_CUDA)
@@ -10,6 +13,21 @@ if(STRATA_NVCC AND STRATA_CUDA)
 else()
   message(STATUS "device code for NVIDIA GPUs: none (no nvcc)")
 endif()
+
+set(STRATA_AMD_TARGETS gfx1100 gfx1151 gfx1201 gfx942)
+option(STRATA_AMD "build device code for AMD GPUs where clang-19 and lld-19 are there" ON)
+find_program(STRATA_AMD_CLANG clang-19)
+find_program(STRATA_AMD_LLD ld.lld-19)
+if(STRATA_AMD_CLANG AND STRATA_AMD_LLD AND STRATA_AMD)
+  message(STATUS "device code for AMD GPUs: ${STRATA_AMD_CLANG}, ${STRATA_AMD_TARGETS}")
+  enable_language(ASM)
+else()
+  set(STRATA_AMD_TARGETS "")
+  message(STATUS "device code for AMD GPUs: none (no clang-19 with lld-19)")
+endif()
+# -disable-machine-sink: the pass moves exchanges of lanes under conditions. Freestanding: no ROCm, no device library.
+set(amd_flags -x hip --offload-device-only --no-gpu-bundle-output -nogpulib -nogpuinc -std=c++20 -O3
+  -mllvm -disable-machine-sink -ffp-contract=off -mcode-object-version=5 -Wall -Wextra -Werror)
 
 # The tables of src/gguf/iq_grids.cpp in a form that device code can include: codes in the memory of the device.
 function(strata_grid_codes output)
@@ -22,6 +40,34 @@ function(strata_grid_codes output)
   string(SUBSTRING "${text}" ${first} ${length} tables)
   string(REPLACE "constexpr uint16_t" "static __device__ const uint16_t" tables "${tables}")
   file(CONFIGURE OUTPUT ${output} CONTENT "${tables}" @ONLY)
+endfunction()
+
+# Code objects of a source, one for each target, in the library. Sets in the caller what its image says about them.
+function(strata_amd_code target source stem name targets)
+  set(folder ${CMAKE_BINARY_DIR}/device)
+  set(text ".section .rodata\n")
+  set(objects "")
+  set(declare "")
+  set(list "")
+  foreach(gfx ${targets})
+    set(object ${folder}/${stem}.${gfx}.co)
+    add_custom_command(OUTPUT ${object}
+      COMMAND ${CCACHE} ${STRATA_AMD_CLANG} -c ${amd_flags} --offload-arch=${gfx} -I${CMAKE_SOURCE_DIR}/src -I${folder}
+              -MD -MF ${object}.d -MT ${object} -o ${object} ${source}
+      DEPENDS ${source} DEPFILE ${object}.d VERBATIM COMMENT "Device code of ${stem} for ${gfx}")
+    set(symbol strata_${gfx}_${name})
+    string(APPEND text ".global ${symbol}, ${symbol}_end\n.balign 4096\n${symbol}:\n.incbin \"${object}\"\n"
+                       "${symbol}_end:\n.byte 0\n")
+    string(APPEND declare "extern \"C\" const unsigned char ${symbol}[], ${symbol}_end[];\n")
+    string(APPEND list "    {\"${gfx}\", {${symbol}, static_cast<size_t>(${symbol}_end - ${symbol})}},\n")
+    list(APPEND objects ${object})
+  endforeach()
+  string(APPEND text ".section .note.GNU-stack,\"\",%progbits\n")
+  file(CONFIGURE OUTPUT ${folder}/${stem}_amd.S CONTENT "${text}" @ONLY)
+  set_source_files_properties(${folder}/${stem}_amd.S PROPERTIES OBJECT_DEPENDS "${objects}")
+  target_sources(${target} PRIVATE ${folder}/${stem}_amd.S)
+  set(amd_declare "${declare}" PARENT_SCOPE)
+  set(amd_list "${list}" PARENT_SCOPE)
 endfunction()
 
 # A library of all images.
@@ -46,9 +92,34 @@ function(strata_device_code target)
       string(REGEX REPLACE ".*[ )]([A-Za-z0-9_]+)\\(const .*" "\\1" kernel "${declaration}")
       string(APPEND entries "    {\"${kernel}\", emulated<${kernel}>},\n")
     endforeach()
+    file(STRINGS ${source} only REGEX "^// only: " LIMIT_COUNT 1)
+    string(REGEX MATCH "\\.gfx[0-9]*$" gfx "${stem}")
+    set(targets ${STRATA_AMD_TARGETS})
+    if(gfx)
+      string(SUBSTRING ${gfx} 1 -1 gfx)
+      list(FILTER targets INCLUDE REGEX "^${gfx}")
+    elseif(only OR stem MATCHES "\\.sm90$")
+      set(targets "")
+    endif()
+    set(amd_declare "")
+    set(amd_list "")
+    set(amd "{}")
+    if(targets)
+      strata_amd_code(${target} ${source} ${stem} ${name} "${targets}")
+      set(amd "kAmd")
+      set(amd_list "const AmdCode kAmd[] = {\n${amd_list}};\n")
+    endif()
+    set(emulated "kEmulated")
+    set(include "#include \"${source}\"")
+    set(entries "constexpr EmulatedKernel kEmulated[] = {\n${entries}};\n")
+    if(gfx)
+      set(emulated "{}")
+      set(include "")
+      set(entries "")
+    endif()
     set(code "{}")
     set(declare "")
-    if(STRATA_NVCC AND STRATA_CUDA)
+    if(STRATA_NVCC AND STRATA_CUDA AND NOT gfx)
       set(code "{strata_code_${name}, static_cast<size_t>(strata_code_${name}_end - strata_code_${name})}")
       set(declare "extern \"C\" const unsigned char strata_code_${name}[], strata_code_${name}_end[];\n")
       if(stem MATCHES "\\.sm90$")
@@ -80,10 +151,10 @@ strata_code_@name@_end:
       target_sources(${target} PRIVATE ${folder}/${stem}_code.S)
     endif()
     file(CONFIGURE OUTPUT ${folder}/${stem}_image.cpp CONTENT [[
-#include "@source@"
+@include@
 #include "device/accelerator.h"
 
-@declare@
+@declare@@amd_declare@
 namespace strata {
 namespace {
 template <class Arguments>
@@ -92,14 +163,27 @@ template <auto kernel>
 void emulated(const void* arguments) {
   kernel(*static_cast<const decltype(arguments_of(kernel))*>(arguments));
 }
-constexpr EmulatedKernel kEmulated[] = {
-@entries@};
-}  // namespace
+@entries@@amd_list@}  // namespace
 extern const KernelImage kernel_image_@name@;
-const KernelImage kernel_image_@name@{"@name@", @code@, kEmulated};
+const KernelImage kernel_image_@name@{"@name@", @code@, @emulated@, @amd@};
 }  // namespace strata
 ]] @ONLY)
     target_sources(${target} PRIVATE ${folder}/${stem}_image.cpp)
     set_source_files_properties(${folder}/${stem}_image.cpp PROPERTIES OBJECT_DEPENDS ${source})
+    string(APPEND externs "extern const KernelImage kernel_image_${name};\n")
+    string(APPEND images "    &kernel_image_${name},\n")
   endforeach()
+  file(CONFIGURE OUTPUT ${folder}/kernel_images.cpp CONTENT [[
+#include "device/accelerator.h"
+
+namespace strata {
+@externs@
+namespace {
+const KernelImage* const kImages[] = {
+@images@};
+}  // namespace
+std::span<const KernelImage* const> kernel_images() { return kImages; }
+}  // namespace strata
+]] @ONLY)
+  target_sources(${target} PRIVATE ${folder}/kernel_images.cpp)
 endfunction()

@@ -1,12 +1,13 @@
-# Writes OUTPUT: a C++ table of two hashes per operator, for its arms on the CPU and on accelerators. The first counts its
-# folder without device code, what every operator shares (src/base, the block
+# Writes OUTPUT: a C++ table of three hashes per operator, for its arms on the CPU, on NVIDIA GPUs and on AMD GPUs. The
+# first counts its folder without device code, what every operator shares (src/base, the block
 # decoders), and what it includes from the rest of src/ops. A record made from other sources is stale.
 #
 # Another operator's folder counts whole, since an arm may call its functions. The helpers directly in src/ops (oracle.h,
 # rounding.h, weights_case) do not change what an arm computes, but they decide what it is held to and on which
 # inputs: a record must be repeatable from the sources it names. They count for the operators that include them.
-# The second counts device code (device*, *.cu, src/device/kernel*.h) and what both are held to (the contract, oracle,
-# bound, cases): records of a card need not be made again for a change to an arm of the CPU.
+# The others count device code (device*, *.cu, src/device/kernel*.h) and what both are held to (the contract, oracle,
+# bound, cases): records of a card need not be made again for a change to an arm of the CPU, nor for one to what the
+# other vendor's cards run alone (device_amd*, NAME.gfx*.cu, kernel_hip.h; NAME.sm*.cu, kernel_cuda.h).
 # registry.cpp does not count: it changes with every new operator. Nor does src/evidence: runner and records have their schema.
 cmake_minimum_required(VERSION 3.25)
 file(GLOB shared ${SOURCE}/src/base/fmath.h ${SOURCE}/src/base/half.h ${SOURCE}/src/base/simd.h
@@ -58,6 +59,8 @@ function(hash_of files result)
 endfunction()
 
 set(device_names "/(device[^/]*|[^/]*\\.cu)$")
+set(amd_names "/(device_amd[^/]*|[^/]*\\.gfx[0-9]*\\.cu|kernel_hip\\.h)$")
+set(cuda_names "/([^/]*\\.sm[0-9]*\\.cu|kernel_cuda\\.h)$")
 set(contract_names "/(oracle[^/]*|bound[^/]*|rounding\\.h|[^/]*parity[^/]*|[^/]*case[^/]*|reference\\.h)$")
 set(rows "")
 foreach(folder ${operators})
@@ -79,11 +82,16 @@ foreach(folder ${operators})
     endforeach()
     set(both ${shared})
     list(FILTER both EXCLUDE REGEX "/simd\\.h$")
-    hash_of("${device};${device_shared};${both}" device_hash)
-    string(APPEND rows "    {\"${name}\", \"${cpu_hash}\", \"${device_hash}\"},\n")
+    set(cuda ${device} ${device_shared} ${both})
+    set(amd ${cuda})
+    list(FILTER cuda EXCLUDE REGEX ${amd_names})
+    list(FILTER amd EXCLUDE REGEX ${cuda_names})
+    hash_of("${cuda}" cuda_hash)
+    hash_of("${amd}" amd_hash)
+    string(APPEND rows "    {\"${name}\", \"${cpu_hash}\", \"${cuda_hash}\", \"${amd_hash}\"},\n")
   endif()
 endforeach()
-set(text "#pragma once\nnamespace strata {\nstruct SourceHashes {\n  const char *op, *cpu, *accelerator;\n};\ninline constexpr SourceHashes kSourceHashes[] = {\n${rows}};\n}\n")
+set(text "#pragma once\nnamespace strata {\nstruct SourceHashes {\n  const char *op, *cpu, *cuda, *amd;\n};\ninline constexpr SourceHashes kSourceHashes[] = {\n${rows}};\n}\n")
 set(old "")
 if(EXISTS ${OUTPUT})
   file(READ ${OUTPUT} old)

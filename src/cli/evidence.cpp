@@ -10,10 +10,10 @@
 namespace strata::cli {
 namespace {
 
-std::string state_of(const std::optional<ParityRecord>& record, const std::string& source_folder, bool accelerator) {
+std::string state_of(const std::optional<ParityRecord>& record, const std::string& source_folder, SourceSet set) {
   if (!record) return "never run";
   if (!record->passed) return "failed";
-  return record->source_hash == source_hash(source_folder, accelerator) ? "verified" : "stale";
+  return record->source_hash == source_hash(source_folder, set) ? "verified" : "stale";
 }
 
 int run(CommandContext& context) {
@@ -26,7 +26,8 @@ int run(CommandContext& context) {
   for (const Chosen& chosen : chosen_arms(settings)) {
     const std::string& op = chosen.evidence->op;
     const auto record = read_record(folder, op, chosen.arm.name, chosen.arm.device_class);
-    const std::string state = state_of(record, chosen.evidence->source_folder(), chosen.arm.image != nullptr);
+    const SourceSet set = chosen.arm.image != nullptr ? SourceSet::Cuda : SourceSet::Cpu;
+    const std::string state = state_of(record, chosen.evidence->source_folder(), set);
     if (settings.get_bool("json")) {
       rows.push_back({{"operator", op},
                       {"arm", chosen.arm.name},

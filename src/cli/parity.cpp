@@ -42,7 +42,10 @@ RecordContext record_context(const std::string& source_folder, const Accelerator
                                           : list_devices().front().description;
   context.compiler = std::string("g++ ") + __VERSION__;
   context.commit = build_commit();
-  context.source_hash = source_hash(source_folder, accelerator != nullptr);
+  const bool cuda = accelerator != nullptr && accelerator->info().kind == AcceleratorKind::Cuda;
+  context.source_hash = source_hash(source_folder, accelerator == nullptr ? SourceSet::Cpu
+                                                   : cuda                 ? SourceSet::Cuda
+                                                                          : SourceSet::Amd);
   const std::time_t now = std::time(nullptr);
   context.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
   return context;

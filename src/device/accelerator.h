@@ -33,13 +33,21 @@ struct EmulatedKernel {
   void (*run)(const void* arguments);
 };
 
+// A code object (ELF) for one AMD target.
+struct AmdCode {
+  const char* target;  // "gfx1100"
+  std::span<const unsigned char> code;
+};
+
 // The compiled kernels of one source file: machine code for several architectures, and what the emulation runs. Made by
-// the build; `code` is empty where it had no device compiler.
+// the build; empty where it had no device compiler, or where the file is for one vendor.
 struct KernelImage {
   const char* name;
-  std::span<const unsigned char> code;
+  std::span<const unsigned char> code;  // for NVIDIA GPUs
   std::span<const EmulatedKernel> emulated;
+  std::span<const AmdCode> amd;
 };
+std::span<const KernelImage* const> kernel_images();  // all of this build
 
 struct Dim {
   int64_t x = 1, y = 1, z = 1;

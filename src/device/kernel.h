@@ -1,12 +1,16 @@
 // What kernels are written on: one source for the device compilers and for the emulation on the CPU. Kernels use this
 // header, plain structs and nothing else: no vendor header, no library. A kernel is
 //   extern "C" __global__ void name(const Arguments a)
-// in a .cu file; shared memory is what shared_memory() gives. Vendors differ below this line, never above it.
+// in a .cu file; shared memory is what shared_memory() gives. Vendors differ below this line, never above it. Files
+// whose kernels multiply fragments of mma.sync say  // only: cuda  in their first lines: they are not built for AMD
+// GPUs.
 #pragma once
 
 #include <cstdint>
 
-#if defined(__CUDACC__)
+#if defined(__AMDGCN__)  // clang, -x hip
+#include "device/kernel_hip.h"
+#elif defined(__CUDACC__)  // nvcc
 #include "device/kernel_cuda.h"
 #else
 #include "device/kernel_emulation.h"

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #define STRATA_UNROLL _Pragma("unroll")
+#define STRATA_ONCE _Pragma("unroll 1")
 
 namespace strata::gpu {
 
@@ -82,6 +83,21 @@ __device__ inline uint16_t f16_of_f32(float value) {
   return bits;
 }
 
+// Two numbers in one word, the first in the low half; to nearest.
+__device__ inline uint32_t f16x2_of_f32(float first, float second) {
+  uint32_t word;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  return word;
+}
+__device__ inline uint32_t bf16x2_of_f32(float first, float second) {
+  uint32_t word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  return word;
+}
+
+// The value, which is the same in every lane of a block; where registers are few what depends on it is computed again.
+__device__ inline int64_t computed_again(int64_t uniform) { return uniform; }
+
 // Returns the value before.
 __device__ inline uint32_t atomic_add(uint32_t* to, uint32_t value) { return atomicAdd(to, value); }
 __device__ inline uint32_t atomic_max(uint32_t* to, uint32_t value) { return atomicMax(to, value); }
@@ -128,6 +144,20 @@ __device__ inline void mma_f16_first(float (&d)[4], const uint32_t (&a)[4], cons
       "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
       : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
+}
+// Operands from shared memory: four 8 x 8 matrices of 16-bit numbers, lane 8 i + r gives the 16 bytes of row r of matrix
+// i. Lane l gets of each the pair in row l/4, columns 2·(l%4) + {0, 1}; transposed: rows 2·(l%4) + {0, 1}, column l/4.
+__device__ inline void load_matrices(uint32_t (&d)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(row)))
+               : "memory");
+}
+__device__ inline void load_matrices_transposed(uint32_t (&d)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(row)))
+               : "memory");
 }
 // d [16, 8] += a [16, 32] · b [32, 8], signed bytes, exact: words as above with 4 columns (rows) each, 16 apart.
 __device__ inline void mma_s8(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {

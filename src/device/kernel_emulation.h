@@ -12,6 +12,7 @@
 #define __global__
 #define __launch_bounds__(...)
 #define STRATA_UNROLL  // before a loop whose indices must be constants
+#define STRATA_ONCE    // before a loop whose copies would cost registers
 
 namespace strata::gpu {
 
@@ -90,6 +91,19 @@ uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c);
 float f32_of_f16(uint16_t bits);
 uint16_t f16_of_f32(float value);
 
+inline uint32_t f16x2_of_f32(float first, float second) {
+  return f16_of_f32(first) | static_cast<uint32_t>(f16_of_f32(second)) << 16;
+}
+inline uint32_t bf16x2_of_f32(float first, float second) {
+  const auto half = [](float value) {
+    const uint32_t bits = std::bit_cast<uint32_t>(value);
+    return std::isnan(value) ? 0x7fffu : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+  };
+  return half(first) | half(second) << 16;
+}
+
+inline int64_t computed_again(int64_t uniform) { return uniform; }
+
 inline uint32_t atomic_add(uint32_t* to, uint32_t value) { return __atomic_fetch_add(to, value, __ATOMIC_SEQ_CST); }
 inline uint32_t atomic_max(uint32_t* to, uint32_t value) {
   const uint32_t before = *to;  // threads take turns at barriers alone
@@ -141,6 +155,20 @@ inline void mma_bf16_first(float (&d)[4], const uint32_t (&a)[4], const uint32_t
 inline void mma_f16_first(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   for (float& value : d) value = 0;
   mma_f16(d, a, b);
+}
+inline void load_matrices(uint32_t (&d)[4], const void* row) {
+  const Wave<const void*> rows(row);
+  for (int i = 0; i < 4; ++i)
+    std::memcpy(&d[i], static_cast<const char*>(rows.lane[8 * i + lane() / 4]) + lane() % 4 * 4, sizeof(d[i]));
+}
+inline void load_matrices_transposed(uint32_t (&d)[4], const void* row) {
+  const Wave<const void*> rows(row);
+  for (int i = 0; i < 4; ++i) {
+    uint16_t pair[2];
+    for (int half = 0; half < 2; ++half)
+      std::memcpy(&pair[half], static_cast<const char*>(rows.lane[8 * i + lane() % 4 * 2 + half]) + lane() / 4 * 2, 2);
+    std::memcpy(&d[i], pair, sizeof(d[i]));
+  }
 }
 inline void mma_s8(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   EmulatedOperands own{};

@@ -7,7 +7,7 @@
 
 namespace strata {
 
-extern const KernelImage kernel_image_device_ceilings;
+extern const KernelImage kernel_image_device_ceilings, kernel_image_device_ceilings_mma;
 
 namespace {
 
@@ -23,12 +23,12 @@ class Measure {
   }
 
   // Units a second of a kernel that does `units` of them.
-  double rate(const char* kernel, double units, int64_t turns) {
+  double rate(const KernelImage& image, const char* kernel, double units, int64_t turns) {
     const CeilingKernel arguments{from_.data(), to_.data(), static_cast<int64_t>(kBytes / 16), turns};
     std::vector<double> seconds;
     for (int i = 0; i < kSamples; ++i) {
       queue_.stream().begin_pass();
-      queue_.launch("ceilings", kernel_image_device_ceilings, kernel, {{blocks_}, {kThreads}}, arguments);
+      queue_.launch("ceilings", image, kernel, {{blocks_}, {kThreads}}, arguments);
       const DeviceStream::Marks marks{0, 1};
       queue_.stream().end_pass(&marks);
       queue_.stream().wait();
@@ -57,18 +57,21 @@ Ceilings measure_device_ceilings(Queue& queue) {
   constexpr double kChains = 8;  // independent sums of a wave
   Measure measure(queue);
   const std::string& device_class = queue.accelerator()->info().device_class;
+  const int wave = queue.accelerator()->info().wave;
   const double issued = measure.waves() * kTurns * kChains;
   Ceilings ceilings;
-  ceilings.copy_bytes = measure.rate("ceiling_copy", 2 * Measure::bytes(), 0);
-  ceilings.read_bytes = measure.rate("ceiling_read", Measure::bytes(), 0);
-  ceilings.f32 = measure.rate("ceiling_f32", issued * 32 * 2, kTurns);
-  ceilings.bf16 = measure.rate("ceiling_bf16", issued * 2 * 16 * 8 * 16, kTurns);
-  ceilings.int8 = measure.rate("ceiling_int8", issued * 2 * 16 * 8 * 32, kTurns);
+  const KernelImage &plain = kernel_image_device_ceilings, &matrix = kernel_image_device_ceilings_mma;
+  ceilings.copy_bytes = measure.rate(plain, "ceiling_copy", 2 * Measure::bytes(), 0);
+  ceilings.read_bytes = measure.rate(plain, "ceiling_read", Measure::bytes(), 0);
+  ceilings.f32 = measure.rate(plain, "ceiling_f32", issued * wave * 2, kTurns);
   ceilings.list = {{"copy", device_class, ceilings.copy_bytes, true},
                    {"read", device_class, ceilings.read_bytes, true},
-                   {"f32 multiply-add", device_class, ceilings.f32, false},
-                   {"bf16 mma", device_class, ceilings.bf16, false},
-                   {"int8 mma", device_class, ceilings.int8, false}};
+                   {"f32 multiply-add", device_class, ceilings.f32, false}};
+  if (!queue.accelerator()->refusal(matrix, 80).empty()) return ceilings;
+  ceilings.bf16 = measure.rate(matrix, "ceiling_bf16", issued * 2 * 16 * 8 * 16, kTurns);
+  ceilings.int8 = measure.rate(matrix, "ceiling_int8", issued * 2 * 16 * 8 * 32, kTurns);
+  ceilings.list.push_back({"bf16 mma", device_class, ceilings.bf16, false});
+  ceilings.list.push_back({"int8 mma", device_class, ceilings.int8, false});
   return ceilings;
 }
 

@@ -15,9 +15,9 @@ constexpr size_t kMaxRecord = size_t{1} << 20;
 
 }  // namespace
 
-std::string source_hash(const std::string& op, bool accelerator) {
+std::string source_hash(const std::string& op, SourceSet set) {
   for (const SourceHashes& one : kSourceHashes)
-    if (op == one.op) return accelerator ? one.accelerator : one.cpu;
+    if (op == one.op) return set == SourceSet::Cpu ? one.cpu : set == SourceSet::Cuda ? one.cuda : one.amd;
   return {};
 }
 

@@ -1,6 +1,7 @@
 // Records of parity runs: records/parity/<operator>/<arm>@<class>.json (schema version 1).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,8 +33,9 @@ void write_record(const std::string& folder, const ParityReport& report, const R
 std::optional<ParityRecord> read_record(const std::string& folder, const std::string& op, const std::string& arm,
                                         const std::string& device_class);
 
-// Hash of the sources behind an operator's arms on the CPU or on accelerators, as the build saw them; empty for an
-// unknown operator. Contract, oracle, bound and cases count for both.
-std::string source_hash(const std::string& op, bool accelerator = false);
+// Hash of the sources behind an operator's arms on a kind of device, as the build saw them; empty for an unknown
+// operator. Contract, oracle, bound and cases count for all.
+enum class SourceSet : uint8_t { Cpu, Cuda, Amd };
+std::string source_hash(const std::string& op, SourceSet set = SourceSet::Cpu);
 
 }  // namespace strata

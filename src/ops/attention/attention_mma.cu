@@ -1,3 +1,4 @@
+// only: cuda
 // 16-bit keys and values on matrix units, with the accuracy of f32: queries and weights are three 16-bit parts each,
 // high, middle and low, whose products with keys and values are exact. A block of four waves computes one split for up
 // to sixteen slots of one kv head; README.md, Arms, says how and what it costs in accuracy.

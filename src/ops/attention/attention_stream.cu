@@ -1,3 +1,4 @@
+// only: cuda
 // The products of attention_mma.cu behind a stream of copies. Blocks stay and walk over splits; every thread asks for
 // the keys and values that it will multiply itself, several steps ahead and across splits, into pieces of shared memory
 // that no other thread reads: copies under way need no barrier, and memory works on while scores become weights.

@@ -55,9 +55,13 @@ __device__ inline void activate(const ExpertsKernel& a) {
     const int count = tile.count - first;
     const float* x[kRows];
     for (int r = 0; r < kRows; ++r) x[r] = a.x + pairs[r < count ? r : 0] / a.k * a.x_row;
-    float gate[kRows], up[kRows];
-    dot_rows(a.gate.type, row_of(a.gate, tile.expert, index), x, a.aligned, a.hidden, gate);
-    dot_rows(a.up.type, row_of(a.up, tile.expert, index), x, a.aligned, a.hidden, up);
+    float gate[kRows] = {}, up[kRows] = {};
+    for (int side = 0; side < 2; ++side) {  // one copy of the code of all formats
+      const ExpertMatrix& matrix = side == 0 ? a.gate : a.up;
+      float sums[kRows];
+      dot_rows(matrix.type, row_of(matrix, tile.expert, index), x, a.aligned, a.hidden, sums);
+      for (int r = 0; r < kRows; ++r) side == 0 ? gate[r] = sums[r] : up[r] = sums[r];
+    }
     if (lane() != 0) continue;
     for (int r = 0; r < kRows; ++r)
       if (r < count)
@@ -122,10 +126,10 @@ extern "C" __global__ void experts_group(const ExpertsGroup a) {
       a.pairs[atomic_add(next + id, 1)] = static_cast<int32_t>(pair);
 }
 
-extern "C" __global__ void experts_activate_1(const ExpertsKernel a) { activate<1>(a); }
-extern "C" __global__ void experts_activate_4(const ExpertsKernel a) { activate<4>(a); }
-extern "C" __global__ void experts_project_1(const ExpertsKernel a) { project<1>(a); }
-extern "C" __global__ void experts_project_4(const ExpertsKernel a) { project<4>(a); }
+extern "C" __global__ void __launch_bounds__(128) experts_activate_1(const ExpertsKernel a) { activate<1>(a); }
+extern "C" __global__ void __launch_bounds__(128) experts_activate_4(const ExpertsKernel a) { activate<4>(a); }
+extern "C" __global__ void __launch_bounds__(128) experts_project_1(const ExpertsKernel a) { project<1>(a); }
+extern "C" __global__ void __launch_bounds__(128) experts_project_4(const ExpertsKernel a) { project<4>(a); }
 
 // Slots in their order. An id that is no expert makes its row NaN: the host has not seen it.
 extern "C" __global__ void experts_combine(const ExpertsCombine a) {

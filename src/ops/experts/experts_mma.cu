@@ -1,3 +1,4 @@
+// only: cuda
 // Products of experts through matrix units: the formats of most files, and what is around the products.
 #include "device/kernel_math.h"
 #include "ops/experts/device_tile.h"

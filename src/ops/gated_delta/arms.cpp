@@ -4,12 +4,15 @@
 
 namespace strata {
 
-std::string gated_delta_device_refusal(const GatedDeltaArgs& args);                   // device.cpp
-void gated_delta_device(Queue& queue, const GatedDeltaArgs& args);                    // device.cpp
-void gated_delta_gates_device(Queue& queue, const GatedDeltaGatesArgs& args);         // device.cpp
-std::string gated_delta_chunk_refusal(const GatedDeltaAnchoredArgs& args);            // device_chunk.cpp
-void gated_delta_anchored_columns(Queue& queue, const GatedDeltaAnchoredArgs& args);  // device_chunk.cpp
-extern const KernelImage kernel_image_gated_delta_serial, kernel_image_gated_delta_chunk;
+std::string gated_delta_device_refusal(const GatedDeltaArgs& args);                    // device.cpp
+void gated_delta_device(Queue& queue, const GatedDeltaArgs& args);                     // device.cpp
+void gated_delta_gates_device(Queue& queue, const GatedDeltaGatesArgs& args);          // device.cpp
+std::string gated_delta_chunk_refusal(const GatedDeltaAnchoredArgs& args);             // device_chunk.cpp
+void gated_delta_anchored_columns(Queue& queue, const GatedDeltaAnchoredArgs& args);   // device_chunk.cpp
+void gated_delta_wy_device(Queue& queue, const GatedDeltaArgs& args);                  // device_chunks.cpp
+void gated_delta_anchored_device(Queue& queue, const GatedDeltaAnchoredArgs& args);    // device_chunks.cpp
+std::string chunk_device_refusal(int64_t dk, int64_t key_heads, int64_t value_heads);  // device_chunks.cpp
+extern const KernelImage kernel_image_gated_delta_serial, kernel_image_gated_delta_chunk, kernel_image_delta_chunks;
 
 namespace {
 
@@ -20,9 +23,18 @@ std::string stores_at_the_end(const GatedDeltaArgs& args) {
          std::to_string(args.stored);
 }
 
+std::string wy_device_refusal(const GatedDeltaArgs& args) {
+  const std::string reason = stores_at_the_end(args);
+  return reason.empty() ? chunk_device_refusal(args.q.extent(2), args.q.extent(1), args.v.extent(1)) : reason;
+}
+std::string anchored_device_refusal(const GatedDeltaAnchoredArgs& args) {
+  return chunk_device_refusal(args.q.extent(2), args.q.extent(1), args.v.extent(1));
+}
+
 constexpr Arm<GatedDeltaArgs> kArms[] = {
     {"columns", gated_delta_device_refusal, gated_delta_device, true, false, CpuIsa::Portable,
      &kernel_image_gated_delta_serial},
+    {"wy-mma", wy_device_refusal, gated_delta_wy_device, false, true, CpuIsa::Portable, &kernel_image_delta_chunks, 90},
     {"avx512", always_runs<GatedDeltaArgs>, gated_delta_avx512, true, false, CpuIsa::Avx512},
     {"avx2", always_runs<GatedDeltaArgs>, gated_delta_avx2, true, false, CpuIsa::Avx2},
     {"portable", always_runs<GatedDeltaArgs>, gated_delta_portable},
@@ -30,6 +42,8 @@ constexpr Arm<GatedDeltaArgs> kArms[] = {
     {"wy-avx2", stores_at_the_end, gated_delta_wy_avx2, false, true, CpuIsa::Avx2},
     {"wy-portable", stores_at_the_end, gated_delta_wy_portable, false, true}};
 constexpr Arm<GatedDeltaAnchoredArgs> kAnchoredArms[] = {
+    {"mma", anchored_device_refusal, gated_delta_anchored_device, true, false, CpuIsa::Portable,
+     &kernel_image_delta_chunks, 90},
     {"columns", gated_delta_chunk_refusal, gated_delta_anchored_columns, true, false, CpuIsa::Portable,
      &kernel_image_gated_delta_chunk},
     {"avx512", always_runs<GatedDeltaAnchoredArgs>, gated_delta_anchored_avx512, true, false, CpuIsa::Avx512},

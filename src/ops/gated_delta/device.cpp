@@ -23,14 +23,16 @@ void gated_delta_device(Queue& queue, const GatedDeltaArgs& args) {
   const int64_t rows = args.q.extent(0), key_heads = args.q.extent(1), dk = args.q.extent(2);
   const int64_t value_heads = args.v.extent(1), dv = args.v.extent(2), slices = (dv + kColumns - 1) / kColumns;
   if (rows == 0) return;
-  const int64_t elements = rows * key_heads * dk, padded = (elements + 3) / 4 * 4;
-  auto* normalised = static_cast<float*>(queue.scratch(static_cast<uint64_t>(2 * padded * kFloat)));
+  const int width = dk <= 64 ? 0 : dk <= 128 ? 1 : 2;
+  const int64_t elements = rows * key_heads * kKeyWidths[width];
+  auto* normalised = static_cast<float*>(queue.scratch(static_cast<uint64_t>(2 * elements * kFloat)));
   const DeltaNormaliseKernel normalise{args.q.f32(),
                                        args.k.f32(),
                                        normalised,
-                                       normalised + padded,
+                                       normalised + elements,
                                        key_heads,
                                        dk,
+                                       kKeyWidths[width],
                                        args.q.stride(0) / kFloat,
                                        args.q.stride(1) / kFloat,
                                        args.k.stride(0) / kFloat,
@@ -39,7 +41,7 @@ void gated_delta_device(Queue& queue, const GatedDeltaArgs& args) {
   queue.launch("gated_delta", kernel_image_gated_delta_serial, "gated_delta_normalise", {{rows * key_heads}, {32}},
                normalise);
   const DeltaSerialKernel serial{normalised,
-                                 normalised + padded,
+                                 normalised + elements,
                                  args.v.f32(),
                                  args.g.f32(),
                                  args.beta.f32(),
@@ -61,10 +63,8 @@ void gated_delta_device(Queue& queue, const GatedDeltaArgs& args) {
                                  args.out.stride(1) / kFloat,
                                  slices,
                                  args.mapping == HeadMapping::Tiled};
-  const char* kernel = dk <= 64    ? "gated_delta_serial64"
-                       : dk <= 128 ? "gated_delta_serial128"
-                                   : "gated_delta_serial256";
-  queue.launch("gated_delta", kernel_image_gated_delta_serial, kernel, {{value_heads * slices}, {kThreads}}, serial);
+  constexpr const char* kKernels[] = {"gated_delta_serial64", "gated_delta_serial128", "gated_delta_serial256"};
+  queue.launch("gated_delta", kernel_image_gated_delta_serial, kKernels[width], {{value_heads * slices}, {kThreads}}, serial);
 }
 
 void gated_delta_gates_device(Queue& queue, const GatedDeltaGatesArgs& args) {

@@ -50,24 +50,23 @@ void gated_delta_anchored_columns(Queue& queue, const GatedDeltaAnchoredArgs& ar
   DeltaChunkKernel a = kernel_of(args);
   if (a.rows == 0) return;
   const int64_t chunks = (a.start + a.rows + kDeltaChunk - 1) / kDeltaChunk, most = std::min(chunks, kSegment);
-  const int64_t keys = most * a.key_heads * kDeltaChunk * a.dk, slots = most * a.value_heads * kDeltaChunk;
-  const int64_t padded = (keys + 3) / 4 * 4;
-  const int64_t floats = 2 * padded + 2 * slots * kDeltaChunk + 2 * slots;
+  const int width = a.dk <= 64 ? 0 : a.dk <= 128 ? 1 : 2;
+  a.width = kKeyWidths[width];
+  const int64_t keys = most * a.key_heads * kDeltaChunk * a.width, slots = most * a.value_heads * kDeltaChunk;
+  const int64_t floats = 2 * keys + 2 * slots * kDeltaChunk + 2 * slots;
   a.queries = static_cast<float*>(queue.scratch(static_cast<uint64_t>(floats * kFloat)));
-  a.keys = a.queries + padded;
-  a.kk = a.keys + padded;
+  a.keys = a.queries + keys;
+  a.kk = a.keys + keys;
   a.qk = a.kk + slots * kDeltaChunk;
   a.from_state = a.qk + slots * kDeltaChunk;
   a.weight = a.from_state + slots;
   a.slices = (a.dv + kColumns - 1) / kColumns;
-  const char* kernel = a.dk <= 64    ? "gated_delta_chunk64"
-                       : a.dk <= 128 ? "gated_delta_chunk128"
-                                     : "gated_delta_chunk256";
+  constexpr const char* kKernels[] = {"gated_delta_chunk64", "gated_delta_chunk128", "gated_delta_chunk256"};
   for (a.first_chunk = 0; a.first_chunk < chunks; a.first_chunk += a.chunks) {
     a.chunks = std::min(kSegment, chunks - a.first_chunk);
     queue.launch(kOp, kernel_image_gated_delta_chunk, "gated_delta_chunk_prepare",
                  {{a.chunks * a.key_heads}, {256}, kGates}, a);
-    queue.launch(kOp, kernel_image_gated_delta_chunk, kernel,
+    queue.launch(kOp, kernel_image_gated_delta_chunk, kKernels[width],
                  {{a.value_heads * a.slices}, {kThreads}, static_cast<uint32_t>(kDeltaChunk * kColumns * kFloat)}, a);
   }
 }

@@ -13,20 +13,14 @@ __device__ inline float sum_of_shares(float x) {
   return x + shuffle_xor(x, 1);
 }
 
-// The keys of a share, zeros behind dk. Adjacent lanes take adjacent groups of four.
+// The keys of a share, of a row that has zeros behind its keys. Adjacent lanes take adjacent groups of four.
 template <int kKeys>
-__device__ inline void load_share(const float* row, int share, int64_t dk, float (&keys)[kKeys]) {
+__device__ inline void load_share(const float* row, int share, float (&keys)[kKeys]) {
   STRATA_UNROLL
   for (int c = 0; c < kKeys / 4; ++c) {
-    const int64_t i = 4 * (kShares * c + share);
-    if (dk % 4 == 0 && i + 4 <= dk) {
-      const Float4 four = load_float4(row + i);
-      STRATA_UNROLL
-      for (int k = 0; k < 4; ++k) keys[4 * c + k] = four.v[k];
-    } else {
-      STRATA_UNROLL
-      for (int k = 0; k < 4; ++k) keys[4 * c + k] = i + k < dk ? row[i + k] : 0.0f;
-    }
+    const Float4 four = load_float4(row + 4 * (kShares * c + share));
+    STRATA_UNROLL
+    for (int k = 0; k < 4; ++k) keys[4 * c + k] = four.v[k];
   }
 }
 
@@ -46,6 +40,7 @@ __device__ inline float dot_share(const float (&a)[kKeys], const float (&b)[kKey
 // kKeys of a column between the state, whose keys are `stride` apart, and registers.
 template <int kKeys>
 __device__ inline void move_state(int64_t dk, int64_t stride, float* state, int share, bool load, float (&s)[kKeys]) {
+  dk = computed_again(dk), stride = computed_again(stride);  // of many conditions and addresses
   STRATA_UNROLL
   for (int i = 0; i < kKeys; ++i) {
     const int64_t key = 4 * (kShares * (i / 4) + share) + i % 4;

@@ -12,11 +12,14 @@ struct DeltaGatesKernel {
   int64_t alpha_row, alpha_head, b_row, b_head, g_row, beta_row;
 };
 
-// Keys or queries, L2-normalised: [rows, heads, dk] contiguous.
+// Normalised rows of keys and queries are kKeyWidths[i] wide, with zeros behind dk: a thread's share has a fixed size.
+inline constexpr int64_t kKeyWidths[] = {64, 128, 256};
+
+// Keys or queries, L2-normalised: [rows, heads, width] contiguous.
 struct DeltaNormaliseKernel {
   const float *q, *k;
   float *q_out, *k_out;
-  int64_t heads, dk;
+  int64_t heads, dk, width;
   int64_t q_row, q_head, k_row, k_head;
   float query_factor;
 };
@@ -35,7 +38,7 @@ struct DeltaSerialKernel {
 struct DeltaChunkKernel {
   const float *q, *k, *v, *g, *beta;  // raw
   float *state, *ring_k, *ring_u, *ring_g, *out;
-  int64_t rows, start, key_heads, value_heads, dk, dv;
+  int64_t rows, start, key_heads, value_heads, dk, dv, width;
   int64_t q_row, q_head, k_row, k_head, v_row, v_head, g_row, beta_row, state_head, state_key, out_row, out_head;
   int64_t ring_k_head, ring_k_slot, ring_u_head, ring_u_slot, ring_g_head;
   int64_t first_chunk, chunks;  // of this launch
@@ -43,7 +46,7 @@ struct DeltaChunkKernel {
   float query_factor;
   int32_t tiled;
   // What the launch before leaves, by chunk from first_chunk on.
-  float *queries, *keys;  // [chunks, key_heads, 64, dk]: normalised
+  float *queries, *keys;  // [chunks, key_heads, 64, width]: normalised
   float *kk, *qk;         // [chunks, value_heads, 64, 64]: products with the decay from column to row
   float* from_state;      // [chunks, value_heads, 64]: decay since the chunk's start
   float* weight;          // [chunks, value_heads, 64]: decay to the chunk's end

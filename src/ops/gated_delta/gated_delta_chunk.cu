@@ -14,15 +14,15 @@ __device__ inline void normalise_chunk(const DeltaChunkKernel& a, const ChunkRow
   for (int64_t s = wave_index(); s < rows.hi; s += waves) {
     if (s < rows.lo) {
       const float* from = a.ring_k + key_head * a.ring_k_head + s * a.ring_k_slot;
-      for (int64_t i = lane(); i < a.dk; i += kWave) keys[s * a.dk + i] = from[i];
+      for (int64_t i = lane(); i < a.width; i += kWave) keys[s * a.width + i] = i < a.dk ? from[i] : 0.0f;
       continue;
     }
     const float* q = a.q + (rows.row0 + s) * a.q_row + key_head * a.q_head;
     const float* k = a.k + (rows.row0 + s) * a.k_row + key_head * a.k_head;
     const float q_scale = scale_of(q, a.dk, a.query_factor), k_scale = scale_of(k, a.dk, 1);
-    for (int64_t i = lane(); i < a.dk; i += kWave) {
-      queries[s * a.dk + i] = mul_f32(q[i], q_scale);
-      keys[s * a.dk + i] = mul_f32(k[i], k_scale);
+    for (int64_t i = lane(); i < a.width; i += kWave) {
+      queries[s * a.width + i] = i < a.dk ? mul_f32(q[i], q_scale) : 0.0f;
+      keys[s * a.width + i] = i < a.dk ? mul_f32(k[i], k_scale) : 0.0f;
     }
   }
 }
@@ -45,13 +45,13 @@ __device__ inline Pair products(const float* k, const float* q, const float* oth
 }
 
 template <int kKeys>
-__device__ inline void fold(const DeltaChunkKernel& a, const float* keys, const float* weight, float keep,
-                            const float* u, int share, int columns, float (&s)[kKeys]) {
+__device__ inline void fold(const float* keys, const float* weight, float keep, const float* u, int share, int columns,
+                            float (&s)[kKeys]) {
   STRATA_UNROLL
   for (float& one : s) one = mul_f32(keep, one);
   for (int slot = 0; slot < kSlots; ++slot) {
     float key[kKeys];
-    load_share(keys + slot * a.dk, share, a.dk, key);
+    load_share(keys + slot * kShares * kKeys, share, key);
     const float w = mul_f32(weight[slot], u[slot * columns]);
     STRATA_UNROLL
     for (int i = 0; i < kKeys; ++i) s[i] = fma_f32(key[i], w, s[i]);
@@ -60,6 +60,7 @@ __device__ inline void fold(const DeltaChunkKernel& a, const float* keys, const 
 
 template <int kKeys>
 __device__ inline void slice(const DeltaChunkKernel& a) {
+  constexpr int64_t kWidth = kShares * kKeys;
   const int64_t head = block_x() / a.slices, key_head = key_head_of(a, head);
   const int columns = threads() / kShares, share = thread() % kShares;
   const int64_t column = block_x() % a.slices * columns + thread() / kShares;
@@ -74,16 +75,16 @@ __device__ inline void slice(const DeltaChunkKernel& a) {
   for (int64_t c = 0; c < a.chunks; ++c) {
     const ChunkRows rows(a, c);
     const int64_t own = (c * a.value_heads + head) * kSlots;
-    const float* keys = a.keys + (c * a.key_heads + key_head) * kSlots * a.dk;
-    const float* queries = a.queries + (c * a.key_heads + key_head) * kSlots * a.dk;
+    const float* keys = a.keys + (c * a.key_heads + key_head) * kSlots * kWidth;
+    const float* queries = a.queries + (c * a.key_heads + key_head) * kSlots * kWidth;
     wave_barrier();
     for (int64_t slot = share; slot < rows.lo; slot += kShares) u[slot * columns] = ring[slot * a.ring_u_slot];
     wave_barrier();
     for (int64_t t = rows.lo; t < rows.hi; ++t) {
       const int64_t row = rows.row0 + t;
       float key[kKeys], query[kKeys];
-      load_share(keys + t * a.dk, share, a.dk, key);
-      load_share(queries + t * a.dk, share, a.dk, query);
+      load_share(keys + t * kWidth, share, key);
+      load_share(queries + t * kWidth, share, query);
       const float *kk = a.kk + (own + t) * kSlots, *qk = a.qk + (own + t) * kSlots, from = a.from_state[own + t];
       float kv = mul_f32(from, dot_keys(s, key)), out = mul_f32(from, dot_keys(s, query));
       for (int64_t slot = share; slot < t; slot += kShares) {
@@ -104,7 +105,7 @@ __device__ inline void slice(const DeltaChunkKernel& a) {
       wave_barrier();
     }
     if (rows.hi == kSlots) {
-      fold(a, keys, a.weight + own, a.from_state[own + kSlots - 1], u, share, columns, s);
+      fold(keys, a.weight + own, a.from_state[own + kSlots - 1], u, share, columns, s);
       changed = true;
     }
     const bool first_slice = block_x() % a.slices == 0;
@@ -114,7 +115,7 @@ __device__ inline void slice(const DeltaChunkKernel& a) {
       if (thread() == 0) a.ring_g[head * a.ring_g_head + t] = a.g[row * a.g_row + head];
       if (head == value_head_of(a, key_head, 0))
         for (int64_t i = thread(); i < a.dk; i += threads())
-          a.ring_k[key_head * a.ring_k_head + t * a.ring_k_slot + i] = keys[t * a.dk + i];
+          a.ring_k[key_head * a.ring_k_head + t * a.ring_k_slot + i] = keys[t * kWidth + i];
     }
   }
   if (changed && inside) move_state(a.dk, a.state_key, state, share, false, s);
@@ -126,8 +127,8 @@ __device__ inline void slice(const DeltaChunkKernel& a) {
 extern "C" __global__ void gated_delta_chunk_prepare(const DeltaChunkKernel a) {
   const int64_t key_head = block_x() % a.key_heads;
   const ChunkRows rows(a, block_x() / a.key_heads);
-  float* queries = a.queries + block_x() * kSlots * a.dk;
-  float* keys = a.keys + block_x() * kSlots * a.dk;
+  float* queries = a.queries + block_x() * kSlots * a.width;
+  float* keys = a.keys + block_x() * kSlots * a.width;
   auto& gates = *reinterpret_cast<ChunkGates*>(shared_memory());
   auto* raw = reinterpret_cast<float*>(shared_memory() + sizeof(ChunkGates));
   normalise_chunk(a, rows, key_head, queries, keys);
@@ -146,7 +147,7 @@ extern "C" __global__ void gated_delta_chunk_prepare(const DeltaChunkKernel a) {
     for (int64_t item = thread(); item < count * kSlots; item += threads()) {
       const auto t = static_cast<int>(rows.lo + item / kSlots), s = static_cast<int>(item % kSlots);
       if (s > t) continue;
-      const Pair pair = products(keys + t * a.dk, queries + t * a.dk, keys + s * a.dk, a.dk);
+      const Pair pair = products(keys + t * a.width, queries + t * a.width, keys + s * a.width, a.dk);
       const float decay = decay_between(gates, s, t);
       a.kk[(own + t) * kSlots + s] = mul_f32(decay, pair.kk);
       a.qk[(own + t) * kSlots + s] = mul_f32(decay, pair.qk);
@@ -154,6 +155,6 @@ extern "C" __global__ void gated_delta_chunk_prepare(const DeltaChunkKernel a) {
   }
 }
 
-extern "C" __global__ void gated_delta_chunk64(const DeltaChunkKernel a) { slice<8>(a); }
-extern "C" __global__ void gated_delta_chunk128(const DeltaChunkKernel a) { slice<16>(a); }
-extern "C" __global__ void gated_delta_chunk256(const DeltaChunkKernel a) { slice<32>(a); }
+extern "C" __global__ void __launch_bounds__(128) gated_delta_chunk64(const DeltaChunkKernel a) { slice<8>(a); }
+extern "C" __global__ void __launch_bounds__(128) gated_delta_chunk128(const DeltaChunkKernel a) { slice<16>(a); }
+extern "C" __global__ void __launch_bounds__(128) gated_delta_chunk256(const DeltaChunkKernel a) { slice<32>(a); }

@@ -9,6 +9,7 @@ namespace {
 
 template <int kKeys>
 __device__ inline void serial(const DeltaSerialKernel& a) {
+  constexpr int64_t kWidth = kShares * kKeys;
   const int64_t head = block_x() / a.slices;
   const int64_t column = block_x() % a.slices * (threads() / kShares) + thread() / kShares;
   const int share = thread() % kShares;
@@ -17,18 +18,18 @@ __device__ inline void serial(const DeltaSerialKernel& a) {
   const int64_t key_head = a.tiled != 0 ? head % a.key_heads : head / (a.value_heads / a.key_heads);
   float* state = a.state + head * a.state_head + j;
   const float* v = a.v + head * a.v_head + j;
-  const int64_t step = a.key_heads * a.dk;
-  const float *q = a.q + key_head * a.dk, *k = a.k + key_head * a.dk;
+  const int64_t step = a.key_heads * kWidth;
+  const float *q = a.q + key_head * kWidth, *k = a.k + key_head * kWidth;
   float s[kKeys], key[kKeys], query[kKeys];
   move_state(a.dk, a.state_key, state, share, true, s);
-  load_share(k, share, a.dk, key);
-  load_share(q, share, a.dk, query);
+  load_share(k, share, key);
+  load_share(q, share, query);
   float value = v[0], decay = exp_f32(a.g[head]), beta = a.beta[head];
   for (int64_t t = 0; t < a.rows; ++t) {
     const int64_t next = t + 1 < a.rows ? t + 1 : t;
     float next_key[kKeys], next_query[kKeys];
-    load_share(k + next * step, share, a.dk, next_key);
-    load_share(q + next * step, share, a.dk, next_query);
+    load_share(k + next * step, share, next_key);
+    load_share(q + next * step, share, next_query);
     const float next_value = v[next * a.v_row];
     const float next_g = a.g[next * a.g_row + head], next_beta = a.beta[next * a.beta_row + head];
     if (t == a.stored && inside) move_state(a.dk, a.state_key, state, share, false, s);
@@ -62,16 +63,16 @@ extern "C" __global__ void gated_delta_normalise(const DeltaNormaliseKernel a) {
   }
   const float q_scale = div_f32(a.query_factor, sqrt_f32(wave_sum(q_sum) + 1e-6f));
   const float k_scale = div_f32(1.0f, sqrt_f32(wave_sum(k_sum) + 1e-6f));
-  const int64_t out = block_x() * a.dk;
-  for (int64_t i = lane(); i < a.dk; i += kWave) {
-    a.q_out[out + i] = mul_f32(q[i], q_scale);
-    a.k_out[out + i] = mul_f32(k[i], k_scale);
+  const int64_t out = block_x() * a.width;
+  for (int64_t i = lane(); i < a.width; i += kWave) {
+    a.q_out[out + i] = i < a.dk ? mul_f32(q[i], q_scale) : 0.0f;
+    a.k_out[out + i] = i < a.dk ? mul_f32(k[i], k_scale) : 0.0f;
   }
 }
 
-extern "C" __global__ void gated_delta_serial64(const DeltaSerialKernel a) { serial<8>(a); }
-extern "C" __global__ void gated_delta_serial128(const DeltaSerialKernel a) { serial<16>(a); }
-extern "C" __global__ void gated_delta_serial256(const DeltaSerialKernel a) { serial<32>(a); }
+extern "C" __global__ void __launch_bounds__(128) gated_delta_serial64(const DeltaSerialKernel a) { serial<8>(a); }
+extern "C" __global__ void __launch_bounds__(128) gated_delta_serial128(const DeltaSerialKernel a) { serial<16>(a); }
+extern "C" __global__ void __launch_bounds__(128) gated_delta_serial256(const DeltaSerialKernel a) { serial<32>(a); }
 
 extern "C" __global__ void gated_delta_gates_rows(const DeltaGatesKernel a) {
   const int64_t item = block_x() * threads() + thread();

@@ -29,5 +29,5 @@ __device__ inline void matmul_tile(const MatmulKernel& a) {
 
 }  // namespace
 
-extern "C" __global__ void matmul_f32_1(const MatmulKernel a) { matmul_tile<1>(a); }
-extern "C" __global__ void matmul_f32_4(const MatmulKernel a) { matmul_tile<4>(a); }
+extern "C" __global__ void __launch_bounds__(128) matmul_f32_1(const MatmulKernel a) { matmul_tile<1>(a); }
+extern "C" __global__ void __launch_bounds__(128) matmul_f32_4(const MatmulKernel a) { matmul_tile<4>(a); }

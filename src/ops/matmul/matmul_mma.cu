@@ -1,3 +1,4 @@
+// only: cuda
 // The formats of most files through matrix units.
 #include "ops/matmul/device_tile.h"
 

@@ -1,3 +1,4 @@
+// only: cuda
 // Formats of three bits and fewer, and those with tables, through matrix units.
 #include "ops/matmul/device_tile.h"
 

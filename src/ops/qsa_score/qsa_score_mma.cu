@@ -1,3 +1,4 @@
+// only: cuda
 // bf16 and f16 keys on matrix units. A wave keeps the keys of 32 blocks (16 of 256 dims) in registers as the left
 // operand and meets all query rows, eight at a time: a tile of products holds one head of eight rows, so that a thread
 // has the heads of its (block, row) pairs and adds them up itself.
