@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "device/amdsim/simulation.h"
 #include "device/cuda.h"
 #include "device/emulation.h"
 
@@ -10,6 +11,7 @@ namespace strata {
 
 std::shared_ptr<Accelerator> open_accelerator(const std::string& name, const AcceleratorOptions& options) {
   if (name == "emu") return make_emulation();
+  if (name.starts_with("sim:")) return open_simulation(name.substr(4));
   const std::string cuda = "cuda";
   if (name == cuda || name.starts_with(cuda + ":")) {
     const std::string number = name == cuda ? "0" : name.substr(cuda.size() + 1);
@@ -19,7 +21,7 @@ std::shared_ptr<Accelerator> open_accelerator(const std::string& name, const Acc
       throw Error(ErrorKind::Usage, name + " is no device: write cuda:0");
     return open_cuda(index, options);
   }
-  throw Error(ErrorKind::Usage, "there is no device " + name + ": this build knows cpu, cuda:N and emu");
+  throw Error(ErrorKind::Usage, "there is no device " + name + ": this build knows cpu, cuda:N, emu and sim:TARGET");
 }
 
 FoundAccelerators find_accelerators() {

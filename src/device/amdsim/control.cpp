@@ -97,6 +97,8 @@ void end_program(Wave& wave, const Instruction&) {
   wave.state = WaveState::Ended;
 }
 
+void code_end(Wave& wave, const Instruction&) { wave.fail("the wave runs beyond the end of the code"); }
+
 void waitcnt(Wave& wave, const Instruction& i) {
   wave.waits.wait(kLoad, i.src[0].value & 255u);
   wave.waits.wait(kLocal, i.src[0].value >> 8 & 255u);
@@ -114,6 +116,7 @@ void wait_with_local(Wave& wave, const Instruction& i) {
 const OpEntry kControl[] = {
     own_op("s_nop", nothing, 0, Type::Any),
     own_op("s_delay_alu", nothing, 0, Type::Any),
+    own_op("s_code_end", code_end, 0, Type::Any),
     own_op("s_clause", nothing, 0, Type::Any),
     own_op("s_sendmsg", nothing, 0, Type::Any),
     own_op("s_setprio", nothing, 0, Type::Any),

@@ -80,8 +80,7 @@ Decoder::~Decoder() { library().dispose(context_); }
 
 size_t Decoder::decode(const unsigned char* code, size_t bytes, uint64_t address, std::string& text) {
   char line[512] = {};
-  const size_t size =
-      library().decode(context_, const_cast<uint8_t*>(code), bytes, address, line, sizeof(line));
+  const size_t size = library().decode(context_, const_cast<uint8_t*>(code), bytes, address, line, sizeof(line));
   const char* begin = line;
   while (*begin == '\t' || *begin == ' ') ++begin;
   text = begin;

@@ -92,7 +92,8 @@ void store_bytes(Wave& wave, u64 address, u32 bytes, Space space, int lane, cons
     const u32 first = scratch_word(wave, address & 0xffffffffu, bytes, lane);
     for (u32 k = 0; k < (bytes + 3) / 4; ++k) {
       u32& word = wave.scratch[(first + k) * static_cast<u32>(wave.lanes) + static_cast<u32>(lane)];
-      std::memcpy(reinterpret_cast<unsigned char*>(&word) + (bytes < 4 ? address % 4 : 0), words + k, std::min(bytes, 4u));
+      std::memcpy(reinterpret_cast<unsigned char*>(&word) + (bytes < 4 ? address % 4 : 0), words + k,
+                  std::min(bytes, 4u));
       u64& mask = wave.scratch_undefined[first + k];
       mask = (mask & ~(u64{1} << lane)) | static_cast<u64>(undefined) << lane;
     }
@@ -133,7 +134,8 @@ void load(Wave& wave, const Instruction& i) {
     bool undefined = false;
     load_bytes(wave, addresses(l), bytes, space, l, words, undefined);
     if (bytes == 1) words[0] = fill == Fill::Sign ? static_cast<u32>(static_cast<int8_t>(words[0])) : words[0] & 255u;
-    if (bytes == 2) words[0] = fill == Fill::Sign ? static_cast<u32>(static_cast<int16_t>(words[0])) : words[0] & 0xffffu;
+    if (bytes == 2)
+      words[0] = fill == Fill::Sign ? static_cast<u32>(static_cast<int16_t>(words[0])) : words[0] & 0xffffu;
     if (fill == Fill::Low) words[0] |= wave.row(i.dst.reg)[l] & 0xffff0000u;
     if (fill == Fill::High) words[0] = words[0] << 16 | (wave.row(i.dst.reg)[l] & 0xffffu);
     for (int k = 0; k < kWords; ++k) values[k][l] = words[k];
@@ -226,10 +228,10 @@ class Table {
 
 #define STRATA_NAMES(newer, older) \
   {"global_" newer, "global_" older}, {"flat_" newer, "flat_" older}, { "scratch_" newer, "scratch_" older }
-#define STRATA_ATOMIC_NAMES(newer, older)                                                          \
-  {"global_" newer, "global_" older}, {"flat_" newer, "flat_" older},                              \
-      {"global_" newer " returning", "global_" older " returning"}, {                              \
-    "flat_" newer " returning", "flat_" older " returning"                                         \
+#define STRATA_ATOMIC_NAMES(newer, older)                             \
+  {"global_" newer, "global_" older}, {"flat_" newer, "flat_" older}, \
+      {"global_" newer " returning", "global_" older " returning"}, { \
+    "flat_" newer " returning", "flat_" older " returning"            \
   }
 
 // Constants of a wave. `bytes` below 4: gfx12.
@@ -246,7 +248,9 @@ void scalar_load(Wave& wave, const Instruction& i) {
   constexpr u32 kWords = (bytes + 3) / 4;
   u32 words[kWords] = {};
   std::memcpy(words, global_at(wave, address, bytes, false, -1), bytes);
-  if (sign) words[0] = bytes == 1 ? static_cast<u32>(static_cast<int8_t>(words[0])) : static_cast<u32>(static_cast<int16_t>(words[0]));
+  if (sign)
+    words[0] =
+        bytes == 1 ? static_cast<u32>(static_cast<int8_t>(words[0])) : static_cast<u32>(static_cast<int16_t>(words[0]));
   for (u32 k = 0; k < kWords; ++k) wave.write_scalar(i.dst.reg + static_cast<int>(k), words[k]);
   const Counter counter = is_gfx12(wave.target) ? kConstant : kLocal;
   wave.issue(counter, true);
@@ -295,14 +299,22 @@ std::vector<OpEntry> global_ops() {
 
 std::vector<OpEntry> scalar_memory_ops() {
   return {
-      scalar_load_op<4>("s_load_b32"),         scalar_load_op<4>("s_load_dword"),
-      scalar_load_op<8>("s_load_b64"),         scalar_load_op<8>("s_load_dwordx2"),
-      scalar_load_op<12>("s_load_b96"),        scalar_load_op<16>("s_load_b128"),
-      scalar_load_op<16>("s_load_dwordx4"),    scalar_load_op<32>("s_load_b256"),
-      scalar_load_op<32>("s_load_dwordx8"),    scalar_load_op<64>("s_load_b512"),
-      scalar_load_op<64>("s_load_dwordx16"),   scalar_load_op<1>("s_load_u8"),
-      scalar_load_op<1, true>("s_load_i8"),    scalar_load_op<2>("s_load_u16"),
-      scalar_load_op<2, true>("s_load_i16"),   own_op("s_dcache_inv", nothing, 0, Type::Any),
+      scalar_load_op<4>("s_load_b32"),
+      scalar_load_op<4>("s_load_dword"),
+      scalar_load_op<8>("s_load_b64"),
+      scalar_load_op<8>("s_load_dwordx2"),
+      scalar_load_op<12>("s_load_b96"),
+      scalar_load_op<16>("s_load_b128"),
+      scalar_load_op<16>("s_load_dwordx4"),
+      scalar_load_op<32>("s_load_b256"),
+      scalar_load_op<32>("s_load_dwordx8"),
+      scalar_load_op<64>("s_load_b512"),
+      scalar_load_op<64>("s_load_dwordx16"),
+      scalar_load_op<1>("s_load_u8"),
+      scalar_load_op<1, true>("s_load_i8"),
+      scalar_load_op<2>("s_load_u16"),
+      scalar_load_op<2, true>("s_load_i16"),
+      own_op("s_dcache_inv", nothing, 0, Type::Any),
       own_op("s_icache_inv", nothing, 0, Type::Any),
   };
 }

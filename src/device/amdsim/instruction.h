@@ -54,7 +54,7 @@ struct Instruction {
   uint8_t neg = 0, abs = 0;  // a bit for each source
   uint8_t op_sel = 0, op_sel_hi = 7, neg_lo = 0, neg_hi = 0;
   bool clamp = false;
-  uint8_t omod = 0;  // 1: times 2, 2: times 4, 3: halved
+  uint8_t omod = 0;   // 1: times 2, 2: times 4, 3: halved
   bool plain = true;  // no modifier of sources or result but literals
   bool sdwa = false;
   bool vector_load = false;  // results come in the order of such loads

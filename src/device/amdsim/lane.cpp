@@ -33,8 +33,8 @@ void select(Wave& wave, const Instruction& i) {
     const u32 second = 0u - static_cast<u32>(bits >> l & 1u);
     result[l] = (b.lo[l] & second) | (a.lo[l] & ~second);
   }
-  const u64 unknown = (wave.undefined_lanes(i.src[0]) & ~bits) | (wave.undefined_lanes(i.src[1]) & bits) |
-                      wave.undefined_mask(mask);
+  const u64 unknown =
+      (wave.undefined_lanes(i.src[0]) & ~bits) | (wave.undefined_lanes(i.src[1]) & bits) | wave.undefined_mask(mask);
   finish<u32>(wave, i, result, nullptr, write);
   wave.set_undefined(i.dst, unknown);
 }
@@ -158,7 +158,8 @@ void run_div_fmas(Wave& wave, const Instruction& i) {
   for (int l = 0; l < wave.lanes; ++l) {
     const T addend = make<T>(s[2].lo, s[2].hi, l);
     T value = std::fma(make<T>(s[0].lo, s[0].hi, l), make<T>(s[1].lo, s[1].hi, l), addend);
-    // The flag undoes the scale of v_div_scale: of the numerator for small quotients, of the denominator for large ones.
+    // The flag undoes the scale of v_div_scale: of the numerator for small quotients, of the denominator for large
+    // ones.
     constexpr int kBack = Range<T>::kScale;
     if (flags >> l & 1u) value = std::ldexp(value, std::fabs(addend) >= 2 ? kBack : -kBack);
     put<T>(value, lo, hi, l);

@@ -1,5 +1,5 @@
-// Vector instructions as loops over lanes: a function of plain values becomes a handler. The types of its parameters say
-// how registers are read: half, float and double; whole numbers of 16, 32 and 64 bits.
+// Vector instructions as loops over lanes: a function of plain values becomes a handler. The types of its parameters
+// say how registers are read: half, float and double; whole numbers of 16, 32 and 64 bits.
 #pragma once
 
 #include <bit>
@@ -35,8 +35,10 @@ void store_modified(Wave& wave, const Instruction& i, const uint32_t* lo, uint64
 
 template <class T>
 constexpr Width width_of() {
-  if constexpr (std::is_same_v<T, Half> || sizeof(T) == 2) return Width::W16;
-  else return sizeof(T) == 8 ? Width::W64 : Width::W32;
+  if constexpr (std::is_same_v<T, Half> || sizeof(T) == 2)
+    return Width::W16;
+  else
+    return sizeof(T) == 8 ? Width::W64 : Width::W32;
 }
 template <class T>
 constexpr bool is_number() {
@@ -54,20 +56,27 @@ constexpr Type type_of() {
 
 template <class T>
 inline T make(const uint32_t* lo, [[maybe_unused]] const uint32_t* hi, int l) {
-  if constexpr (std::is_same_v<T, Half>) return {f16_to_f32(static_cast<uint16_t>(lo[l]))};
-  else if constexpr (sizeof(T) == 2) return static_cast<T>(static_cast<uint16_t>(lo[l]));
-  else if constexpr (sizeof(T) == 8) return std::bit_cast<T>(lo[l] | static_cast<uint64_t>(hi[l]) << 32);
-  else return std::bit_cast<T>(lo[l]);
+  if constexpr (std::is_same_v<T, Half>)
+    return {f16_to_f32(static_cast<uint16_t>(lo[l]))};
+  else if constexpr (sizeof(T) == 2)
+    return static_cast<T>(static_cast<uint16_t>(lo[l]));
+  else if constexpr (sizeof(T) == 8)
+    return std::bit_cast<T>(lo[l] | static_cast<uint64_t>(hi[l]) << 32);
+  else
+    return std::bit_cast<T>(lo[l]);
 }
 template <class T>
 inline void put(T value, uint32_t* lo, [[maybe_unused]] uint32_t* hi, int l) {
-  if constexpr (std::is_same_v<T, Half>) lo[l] = f32_to_f16(value.value);
-  else if constexpr (sizeof(T) == 2) lo[l] = static_cast<uint16_t>(value);
+  if constexpr (std::is_same_v<T, Half>)
+    lo[l] = f32_to_f16(value.value);
+  else if constexpr (sizeof(T) == 2)
+    lo[l] = static_cast<uint16_t>(value);
   else if constexpr (sizeof(T) == 8) {
     const uint64_t bits = std::bit_cast<uint64_t>(value);
     lo[l] = static_cast<uint32_t>(bits);
     hi[l] = static_cast<uint32_t>(bits >> 32);
-  } else lo[l] = std::bit_cast<uint32_t>(value);
+  } else
+    lo[l] = std::bit_cast<uint32_t>(value);
 }
 
 template <class T>

@@ -90,8 +90,8 @@ void store(Wave& wave, const Instruction& i) {
   const u32* base = wave.row(i.src[0].reg);
   for (int l = 0; l < wave.lanes; ++l)
     if (wave.active[l] != 0)
-      store_lane(wave, i.src[1], 0, address_of(wave, base[l], static_cast<u32>(i.offset), bytes, alignment_of(bytes), l),
-                 bytes, l);
+      store_lane(wave, i.src[1], 0,
+                 address_of(wave, base[l], static_cast<u32>(i.offset), bytes, alignment_of(bytes), l), bytes, l);
   issued(wave, nullptr);
 }
 template <u32 bytes, u32 stride>
@@ -103,8 +103,8 @@ void load_two(Wave& wave, const Instruction& i) {
     if (wave.active[l] == 0) continue;
     for (int part = 0; part < 2; ++part) {
       const u32 offset = static_cast<u32>(part == 0 ? i.offset : i.offset1) * bytes * stride;
-      load_lane(wave, i.dst.reg + part * static_cast<int>(bytes / 4), address_of(wave, base[l], offset, bytes, bytes, l),
-                {bytes}, l);
+      load_lane(wave, i.dst.reg + part * static_cast<int>(bytes / 4),
+                address_of(wave, base[l], offset, bytes, bytes, l), {bytes}, l);
     }
   }
   issued(wave, &i.dst);

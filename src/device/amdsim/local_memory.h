@@ -21,16 +21,14 @@ class LocalMemory {
   const char* read(uint32_t address, uint32_t size, uint32_t wave) {
     if ((address | size) % 4 != 0) return each_byte(address, size, wave, false);
     for (uint32_t word = address / 4; word < (address + size) / 4; ++word)
-      if (const char* wrong = split_[word] ? each_byte(word * 4, 4, wave, false)
-                                           : note_read(words_[word], wave))
+      if (const char* wrong = split_[word] ? each_byte(word * 4, 4, wave, false) : note_read(words_[word], wave))
         return wrong;
     return nullptr;
   }
   const char* write(uint32_t address, uint32_t size, uint32_t wave) {
     if ((address | size) % 4 != 0) return each_byte(address, size, wave, true);
     for (uint32_t word = address / 4; word < (address + size) / 4; ++word)
-      if (const char* wrong = split_[word] ? each_byte(word * 4, 4, wave, true)
-                                           : note_write(words_[word], wave))
+      if (const char* wrong = split_[word] ? each_byte(word * 4, 4, wave, true) : note_write(words_[word], wave))
         return wrong;
     return nullptr;
   }

@@ -14,26 +14,6 @@ namespace {
 
 constexpr uint32_t kPoison = 0xdeadbeefu;
 
-void run_exchange(Wave& wave, const Instruction& first, const Instruction& second) {
-  // Both read what was there before either writes.
-  std::vector<uint32_t> before, result;
-  const int lanes = wave.lanes;
-  const int reg = first.dst.reg;
-  auto copy = [&](std::vector<uint32_t>& to) { to.assign(wave.row(reg), wave.row(reg) + lanes); };
-  copy(before);
-  const uint64_t undefined_before = wave.undefined[static_cast<size_t>(reg)];
-  first.run(wave, first);
-  if (first.flow == Flow::Vector) flow_vector(wave, first);
-  copy(result);
-  const uint64_t undefined_result = wave.undefined[static_cast<size_t>(reg)];
-  std::copy(before.begin(), before.end(), wave.row(reg));
-  wave.undefined[static_cast<size_t>(reg)] = undefined_before;
-  second.run(wave, second);
-  if (second.flow == Flow::Vector) flow_vector(wave, second);
-  std::copy(result.begin(), result.end(), wave.row(reg));
-  wave.undefined[static_cast<size_t>(reg)] = undefined_result;
-}
-
 uint64_t argument_value(const std::string& kind, const Launch& launch) {
   const LaunchShape& shape = launch.shape;
   const Dim& grid = shape.grid;
@@ -42,10 +22,14 @@ uint64_t argument_value(const std::string& kind, const Launch& launch) {
     const char* kind;
     int64_t value;
   };
-  const Named known[] = {{"hidden_block_count_x", grid.x}, {"hidden_block_count_y", grid.y},
-                         {"hidden_block_count_z", grid.z}, {"hidden_group_size_x", block.x},
-                         {"hidden_group_size_y", block.y}, {"hidden_group_size_z", block.z},
-                         {"hidden_grid_dims", 3},          {"hidden_dynamic_lds_size", shape.shared},
+  const Named known[] = {{"hidden_block_count_x", grid.x},
+                         {"hidden_block_count_y", grid.y},
+                         {"hidden_block_count_z", grid.z},
+                         {"hidden_group_size_x", block.x},
+                         {"hidden_group_size_y", block.y},
+                         {"hidden_group_size_z", block.z},
+                         {"hidden_grid_dims", 3},
+                         {"hidden_dynamic_lds_size", shape.shared},
                          {"hidden_private_base", static_cast<int64_t>(kPrivateBase >> 32)},
                          {"hidden_shared_base", static_cast<int64_t>(kSharedBase >> 32)}};
   for (const Named& one : known)
@@ -216,6 +200,31 @@ class GroupRunner {
 
 }  // namespace
 
+void run_exchange(Wave& wave, const Instruction& first, const Instruction& second) {
+  // Both read what was there before either writes.
+  std::vector<uint32_t> before, result;
+  const int lanes = wave.lanes;
+  const int reg = first.dst.reg;
+  auto copy = [&](std::vector<uint32_t>& to) { to.assign(wave.row(reg), wave.row(reg) + lanes); };
+  copy(before);
+  const uint64_t undefined_before = wave.undefined[static_cast<size_t>(reg)];
+  first.run(wave, first);
+  if (first.flow == Flow::Vector) flow_vector(wave, first);
+  copy(result);
+  const uint64_t undefined_result = wave.undefined[static_cast<size_t>(reg)];
+  std::copy(before.begin(), before.end(), wave.row(reg));
+  wave.undefined[static_cast<size_t>(reg)] = undefined_before;
+  second.run(wave, second);
+  if (second.flow == Flow::Vector) flow_vector(wave, second);
+  std::copy(result.begin(), result.end(), wave.row(reg));
+  wave.undefined[static_cast<size_t>(reg)] = undefined_result;
+}
+
+void run_instruction(Wave& wave, const Instruction& i) {
+  i.run(wave, i);
+  if (i.flow == Flow::Vector) flow_vector(wave, i);
+}
+
 void prepare_wave(Wave& wave, Target target, uint32_t scratch_bytes) {
   wave.target = target;
   wave.lanes = lanes_of(target);
@@ -245,8 +254,7 @@ void run_wave(Wave& wave, uint64_t instruction_limit) {
       run_exchange(wave, i, second);
       continue;
     }
-    i.run(wave, i);
-    if (i.flow == Flow::Vector) flow_vector(wave, i);
+    run_instruction(wave, i);
   }
 }
 

@@ -17,7 +17,7 @@ struct Launch {
   LaunchShape shape;
   const void* arguments = nullptr;
   size_t argument_bytes = 0;
-  uint64_t seed = 0;                           // of the order of waves
+  uint64_t seed = 0;                               // of the order of waves
   uint64_t instruction_limit = uint64_t{1} << 32;  // of a wave
 };
 
@@ -26,6 +26,9 @@ uint64_t run_launch(const Launch& launch, const Regions& regions, ThreadPool& po
 
 // A wave of a kernel that has no memory but its registers, as the tests of single instructions use it.
 void prepare_wave(Wave& wave, Target target, uint32_t scratch_bytes);
+void run_instruction(Wave& wave, const Instruction& i);
+// A dual instruction whose halves read each other's destination.
+void run_exchange(Wave& wave, const Instruction& first, const Instruction& second);
 // To the next barrier or the end.
 void run_wave(Wave& wave, uint64_t instruction_limit);
 

@@ -40,8 +40,10 @@ using Value = std::conditional_t<element == Element::Byte, u32, float>;
 
 template <Element element>
 Value<element> element_of(u32 word, int part, bool is_signed) {
-  if constexpr (element == Element::Half) return half_value(word >> 16 * part & 0xffffu);
-  else if constexpr (element == Element::Brain) return std::bit_cast<float>(part == 0 ? word << 16 : word & 0xffff0000u);
+  if constexpr (element == Element::Half)
+    return half_value(word >> 16 * part & 0xffffu);
+  else if constexpr (element == Element::Brain)
+    return std::bit_cast<float>(part == 0 ? word << 16 : word & 0xffff0000u);
   else {
     const auto byte = static_cast<uint8_t>(word >> 8 * part);
     return is_signed ? static_cast<u32>(static_cast<int8_t>(byte)) : byte;

@@ -73,11 +73,16 @@ void MessagePack::skip(int depth) {
     text();
   } else {
     ++at_;
-    if (type >= 0xc4 && type <= 0xc6) pass(take(1u << (type - 0xc4)));
-    else if (type == 0xca || type == 0xcb) pass(type == 0xca ? 4 : 8);
-    else if (type >= 0xcc && type <= 0xd3) pass(1u << ((type - 0xcc) % 4));
-    else if (type >= 0xc7 && type <= 0xc9) malformed();  // extensions
-    else if (type >= 0xd4 && type <= 0xd8) malformed();
+    if (type >= 0xc4 && type <= 0xc6)
+      pass(take(1u << (type - 0xc4)));
+    else if (type == 0xca || type == 0xcb)
+      pass(type == 0xca ? 4 : 8);
+    else if (type >= 0xcc && type <= 0xd3)
+      pass(1u << ((type - 0xcc) % 4));
+    else if (type >= 0xc7 && type <= 0xc9)
+      malformed();  // extensions
+    else if (type >= 0xd4 && type <= 0xd8)
+      malformed();
   }
 }
 

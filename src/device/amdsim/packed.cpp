@@ -73,8 +73,10 @@ void run_pair_f32(Wave& wave, const Instruction& i) {
     };
     for (int l = 0; l < wave.lanes; ++l) {
       float result = 0;
-      if constexpr (S::kCount == 2) result = F{}(value(0, l), value(1, l));
-      else result = F{}(value(0, l), value(1, l), value(2, l));
+      if constexpr (S::kCount == 2)
+        result = F{}(value(0, l), value(1, l));
+      else
+        result = F{}(value(0, l), value(1, l), value(2, l));
       halves[h][l] = std::bit_cast<u32>(result);
     }
   }

@@ -13,7 +13,9 @@ namespace strata::amdsim {
 namespace {
 
 void unknown_opcode(Wave& wave, const Instruction&) { wave.fail("the opcode is unknown to the interpreter"); }
-void unknown_form(Wave& wave, const Instruction&) { wave.fail("this form of the opcode is unknown to the interpreter"); }
+void unknown_form(Wave& wave, const Instruction&) {
+  wave.fail("this form of the opcode is unknown to the interpreter");
+}
 
 std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> parts;
@@ -94,10 +96,10 @@ struct NamedScalar {
   uint16_t reg;
   uint8_t words;
 };
-constexpr NamedScalar kNamed[] = {{"vcc", kVcc, 2},        {"vcc_lo", kVcc, 1},  {"vcc_hi", kVcc + 1, 1},
-                                  {"exec", kExec, 2},      {"exec_lo", kExec, 1}, {"exec_hi", kExec + 1, 1},
-                                  {"m0", kM0, 1},          {"null", kNull, 1},    {"scc", kScc, 1},
-                                  {"src_scc", kScc, 1},    {"off", kNull, 1}};
+constexpr NamedScalar kNamed[] = {{"vcc", kVcc, 2},     {"vcc_lo", kVcc, 1},   {"vcc_hi", kVcc + 1, 1},
+                                  {"exec", kExec, 2},   {"exec_lo", kExec, 1}, {"exec_hi", kExec + 1, 1},
+                                  {"m0", kM0, 1},       {"null", kNull, 1},    {"scc", kScc, 1},
+                                  {"src_scc", kScc, 1}, {"off", kNull, 1}};
 
 // "v5", "a[0:3]", "s[2:3]", "ttmp9".
 bool parse_registers(std::string_view text, Operand& operand) {
@@ -138,9 +140,12 @@ bool parse_registers(std::string_view text, Operand& operand) {
 bool parse_base(std::string_view text, Operand& operand) {
   operand.kind = Kind::Value;
   operand.words = 2;
-  if (text == "src_private_base") operand.value = kPrivateBase;
-  else if (text == "src_shared_base") operand.value = kSharedBase;
-  else return false;
+  if (text == "src_private_base")
+    operand.value = kPrivateBase;
+  else if (text == "src_shared_base")
+    operand.value = kSharedBase;
+  else
+    return false;
   return true;
 }
 
@@ -197,10 +202,14 @@ bool parse_dpp(std::string_view key, std::string_view value, Instruction& i) {
     std::string_view name;
     Dpp dpp;
   };
-  constexpr Form kForms[] = {{"row_shl", Dpp::RowShl},       {"row_shr", Dpp::RowShr},
-                             {"row_ror", Dpp::RowRor},       {"row_mirror", Dpp::RowMirror},
-                             {"row_half_mirror", Dpp::RowHalfMirror}, {"row_share", Dpp::RowShare},
-                             {"row_newbcast", Dpp::RowShare}, {"row_xmask", Dpp::RowXmask}};
+  constexpr Form kForms[] = {{"row_shl", Dpp::RowShl},
+                             {"row_shr", Dpp::RowShr},
+                             {"row_ror", Dpp::RowRor},
+                             {"row_mirror", Dpp::RowMirror},
+                             {"row_half_mirror", Dpp::RowHalfMirror},
+                             {"row_share", Dpp::RowShare},
+                             {"row_newbcast", Dpp::RowShare},
+                             {"row_xmask", Dpp::RowXmask}};
   if (key == "quad_perm") {
     i.dpp = Dpp::QuadPerm;
     int index = 0;

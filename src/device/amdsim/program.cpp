@@ -27,7 +27,8 @@ void Program::decode(const CodeRange& range) {
     size_t size = decoder.decode(object_.at(at), range.end - at, at, text);
     index_[(at - range.begin) / 4] = static_cast<int32_t>(instructions_.size());
     std::vector<Instruction> parsed;
-    if (size > 0) parsed = parse_instruction(text, object_.target, static_cast<uint32_t>(at), static_cast<uint32_t>(size));
+    if (size > 0)
+      parsed = parse_instruction(text, object_.target, static_cast<uint32_t>(at), static_cast<uint32_t>(size));
     if (size == 0) {
       size = 4;
       parsed.resize(1);

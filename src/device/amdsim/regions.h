@@ -30,7 +30,8 @@ class RegionCache {
   explicit RegionCache(std::vector<Region> regions) : regions_(std::move(regions)) {}
   // Null: may be accessed. Otherwise what is wrong.
   const char* check(uint64_t address, uint32_t bytes, bool write) {
-    if (address < last_.begin || address + bytes > last_.end || (write && !last_.writable)) return look(address, bytes, write);
+    if (address < last_.begin || address + bytes > last_.end || (write && !last_.writable))
+      return look(address, bytes, write);
     return nullptr;
   }
 

@@ -25,14 +25,19 @@ u64 undefined_bits(const Wave& wave, const Operand& operand) {
 
 template <class T>
 T value_of(u64 bits) {
-  if constexpr (std::is_same_v<T, float>) return std::bit_cast<float>(static_cast<u32>(bits));
-  else return static_cast<T>(bits);
+  if constexpr (std::is_same_v<T, float>)
+    return std::bit_cast<float>(static_cast<u32>(bits));
+  else
+    return static_cast<T>(bits);
 }
 template <class R>
 u64 bits_of(R value) {
-  if constexpr (std::is_same_v<R, float>) return std::bit_cast<u32>(value);
-  else if constexpr (sizeof(R) == 4) return static_cast<u32>(value);
-  else return static_cast<u64>(value);
+  if constexpr (std::is_same_v<R, float>)
+    return std::bit_cast<u32>(value);
+  else if constexpr (sizeof(R) == 4)
+    return static_cast<u32>(value);
+  else
+    return static_cast<u64>(value);
 }
 
 // Parameters of F: one to three values, then perhaps bool& for SCC. Its result: a value, or a bool that is SCC.
@@ -47,12 +52,16 @@ struct Form {
 
   static u64 compute(const u64* in, bool& scc) {
     auto get = [&]<int N>() -> decltype(auto) {
-      if constexpr (kScc && N == S::kCount - 1) return static_cast<bool&>(scc);
-      else return value_of<P<N>>(in[N]);
+      if constexpr (kScc && N == S::kCount - 1)
+        return static_cast<bool&>(scc);
+      else
+        return value_of<P<N>>(in[N]);
     };
     auto result = [&]() -> R {
-      if constexpr (S::kCount == 1) return F{}(get.template operator()<0>());
-      else if constexpr (S::kCount == 2) return F{}(get.template operator()<0>(), get.template operator()<1>());
+      if constexpr (S::kCount == 1)
+        return F{}(get.template operator()<0>());
+      else if constexpr (S::kCount == 2)
+        return F{}(get.template operator()<0>(), get.template operator()<1>());
       else if constexpr (S::kCount == 3)
         return F{}(get.template operator()<0>(), get.template operator()<1>(), get.template operator()<2>());
       else
@@ -96,7 +105,8 @@ void run_scalar(Wave& wave, const Instruction& i) {
     u64 least = 0;
     for (unsigned which = 0; which < 4; ++which) {
       u64 changed[4];
-      for (unsigned n = 0; n < 4; ++n) changed[n] = n < 2 && (which >> n & 1u) ? in[n] | unknown[n] : in[n] & ~unknown[n];
+      for (unsigned n = 0; n < 4; ++n)
+        changed[n] = n < 2 && (which >> n & 1u) ? in[n] | unknown[n] : in[n] & ~unknown[n];
       bool ignored = false;
       const u64 other = Shape::compute(changed, ignored);
       if (which == 0) least = other;
@@ -118,8 +128,10 @@ void run_scalar(Wave& wave, const Instruction& i) {
 
 template <class T>
 constexpr Type scalar_type() {
-  if constexpr (std::is_reference_v<T>) return Type::Any;
-  else return type_of<T>();
+  if constexpr (std::is_reference_v<T>)
+    return Type::Any;
+  else
+    return type_of<T>();
 }
 
 template <Spread spread = Spread::Whole, class F>
@@ -197,7 +209,8 @@ const OpEntry kLogic[] = {
     op<kBits>("s_orn2_b64", [](u64 a, u64 b, bool& c) { return noted(a | ~b, c); }),
     op<kCarry>("s_cselect_b32", [](u32 a, u32 b, const bool& c) { return c ? a : b; }),
     op<kCarry>("s_cselect_b64", [](u64 a, u64 b, const bool& c) { return c ? a : b; }),
-    op<kCarry>("s_cmov_b32", [](u32 before, u32 a, const bool& c) { return c ? a : before; }, true),
+    op<kCarry>(
+        "s_cmov_b32", [](u32 before, u32 a, const bool& c) { return c ? a : before; }, true),
 };
 
 const OpEntry kArithmetic[] = {
@@ -213,9 +226,12 @@ const OpEntry kArithmetic[] = {
     op("s_add_co_i32", [](u32 a, u32 b, bool& c) { return add_signed(a, b, c); }),
     op("s_sub_i32", [](u32 a, u32 b, bool& c) { return subtract_signed(a, b, c); }),
     op("s_sub_co_i32", [](u32 a, u32 b, bool& c) { return subtract_signed(a, b, c); }),
-    op("s_addk_i32", [](u32 a, u32 b, bool& c) { return add_signed(a, short_value(b), c); }, true),
-    op("s_addk_co_i32", [](u32 a, u32 b, bool& c) { return add_signed(a, short_value(b), c); }, true),
-    op("s_mulk_i32", [](u32 a, u32 b) { return a * short_value(b); }, true),
+    op(
+        "s_addk_i32", [](u32 a, u32 b, bool& c) { return add_signed(a, short_value(b), c); }, true),
+    op(
+        "s_addk_co_i32", [](u32 a, u32 b, bool& c) { return add_signed(a, short_value(b), c); }, true),
+    op(
+        "s_mulk_i32", [](u32 a, u32 b) { return a * short_value(b); }, true),
     op("s_add_nc_u64", [](u64 a, u64 b) { return a + b; }),
     op("s_sub_nc_u64", [](u64 a, u64 b) { return a - b; }),
     op("s_mul_u64", [](u64 a, u64 b) { return a * b; }),
@@ -228,13 +244,29 @@ const OpEntry kArithmetic[] = {
     op("s_max_u32", [](u32 a, u32 b, bool& c) { return chosen(a, b, a > b, c); }),
     op("s_abs_i32", [](u32 a, bool& c) { return noted(static_cast<i32>(a) < 0 ? 0u - a : a, c); }),
     op("s_lshl1_add_u32",
-       [](u32 a, u32 b, bool& c) { const u64 r = (static_cast<u64>(a) << 1) + b; c = r >> 32 != 0; return static_cast<u32>(r); }),
+       [](u32 a, u32 b, bool& c) {
+         const u64 r = (static_cast<u64>(a) << 1) + b;
+         c = r >> 32 != 0;
+         return static_cast<u32>(r);
+       }),
     op("s_lshl2_add_u32",
-       [](u32 a, u32 b, bool& c) { const u64 r = (static_cast<u64>(a) << 2) + b; c = r >> 32 != 0; return static_cast<u32>(r); }),
+       [](u32 a, u32 b, bool& c) {
+         const u64 r = (static_cast<u64>(a) << 2) + b;
+         c = r >> 32 != 0;
+         return static_cast<u32>(r);
+       }),
     op("s_lshl3_add_u32",
-       [](u32 a, u32 b, bool& c) { const u64 r = (static_cast<u64>(a) << 3) + b; c = r >> 32 != 0; return static_cast<u32>(r); }),
+       [](u32 a, u32 b, bool& c) {
+         const u64 r = (static_cast<u64>(a) << 3) + b;
+         c = r >> 32 != 0;
+         return static_cast<u32>(r);
+       }),
     op("s_lshl4_add_u32",
-       [](u32 a, u32 b, bool& c) { const u64 r = (static_cast<u64>(a) << 4) + b; c = r >> 32 != 0; return static_cast<u32>(r); }),
+       [](u32 a, u32 b, bool& c) {
+         const u64 r = (static_cast<u64>(a) << 4) + b;
+         c = r >> 32 != 0;
+         return static_cast<u32>(r);
+       }),
 };
 
 const OpEntry kShifts[] = {
@@ -282,8 +314,10 @@ const OpEntry kShifts[] = {
     op("s_cls_i32", [](u32 a) { return leading_signs(a); }),
     op("s_sext_i32_i8", [](u32 a) { return static_cast<u32>(static_cast<int8_t>(static_cast<uint8_t>(a))); }),
     op("s_sext_i32_i16", [](u32 a) { return short_value(a); }),
-    op("s_bitset0_b32", [](u32 d, u32 a) { return d & ~(1u << (a & 31u)); }, true),
-    op("s_bitset1_b32", [](u32 d, u32 a) { return d | 1u << (a & 31u); }, true),
+    op(
+        "s_bitset0_b32", [](u32 d, u32 a) { return d & ~(1u << (a & 31u)); }, true),
+    op(
+        "s_bitset1_b32", [](u32 d, u32 a) { return d | 1u << (a & 31u); }, true),
     op("s_pack_ll_b32_b16", [](u32 a, u32 b) { return (a & 0xffffu) | b << 16; }),
     op("s_pack_lh_b32_b16", [](u32 a, u32 b) { return (a & 0xffffu) | (b & 0xffff0000u); }),
     op("s_pack_hh_b32_b16", [](u32 a, u32 b) { return a >> 16 | (b & 0xffff0000u); }),
@@ -323,13 +357,15 @@ const OpEntry kCompares[] = {
     op("s_bitcmp1_b64", [](u64 a, u32 b) { return (a >> (b & 63u) & 1u) != 0; }),
 };
 
-const OpEntry kFloats[] = {  // gfx11.5 and gfx12
+const OpEntry kFloats[] = {
+    // gfx11.5 and gfx12
     op("s_add_f32", [](float a, float b) { return a + b; }),
     op("s_sub_f32", [](float a, float b) { return a - b; }),
     op("s_mul_f32", [](float a, float b) { return a * b; }),
     op("s_fmaak_f32", [](float a, float b, float k) { return std::fma(a, b, k); }),
     op("s_fmamk_f32", [](float a, float k, float b) { return std::fma(a, k, b); }),
-    op("s_fmac_f32", [](float d, float a, float b) { return std::fma(a, b, d); }, true),
+    op(
+        "s_fmac_f32", [](float d, float a, float b) { return std::fma(a, b, d); }, true),
     op("s_min_f32", [](float a, float b) { return least(a, b); }),
     op("s_max_f32", [](float a, float b) { return largest(a, b); }),
     op("s_min_num_f32", [](float a, float b) { return least(a, b); }),
@@ -369,7 +405,9 @@ const OpEntry kFloats[] = {  // gfx11.5 and gfx12
 
 std::vector<OpEntry> scalar_ops() {
   std::vector<OpEntry> all;
-  auto add = [&all](const auto& table) { all.insert(all.end(), std::begin(table), std::end(table)); };
+  auto add = [&all](const auto& table) {
+    for (const OpEntry& entry : table) all.push_back(entry);
+  };
   add(kLogic);
   add(kArithmetic);
   add(kShifts);

@@ -85,12 +85,18 @@ const OpEntry kMoves[] = {
 };
 
 const OpEntry kWhole[] = {
-    clamped_op("v_add_u32", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return a + b < a ? ~0u : a + b; }),
-    clamped_op("v_sub_u32", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return a < b ? 0u : a - b; }),
-    clamped_op("v_subrev_u32", [](u32 a, u32 b) { return b - a; }, [](u32 a, u32 b) { return b < a ? 0u : b - a; }),
-    clamped_op("v_add_nc_u32", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return a + b < a ? ~0u : a + b; }),
-    clamped_op("v_sub_nc_u32", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return a < b ? 0u : a - b; }),
-    clamped_op("v_subrev_nc_u32", [](u32 a, u32 b) { return b - a; }, [](u32 a, u32 b) { return b < a ? 0u : b - a; }),
+    clamped_op(
+        "v_add_u32", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return a + b < a ? ~0u : a + b; }),
+    clamped_op(
+        "v_sub_u32", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return a < b ? 0u : a - b; }),
+    clamped_op(
+        "v_subrev_u32", [](u32 a, u32 b) { return b - a; }, [](u32 a, u32 b) { return b < a ? 0u : b - a; }),
+    clamped_op(
+        "v_add_nc_u32", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return a + b < a ? ~0u : a + b; }),
+    clamped_op(
+        "v_sub_nc_u32", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return a < b ? 0u : a - b; }),
+    clamped_op(
+        "v_subrev_nc_u32", [](u32 a, u32 b) { return b - a; }, [](u32 a, u32 b) { return b < a ? 0u : b - a; }),
     vector_op("v_add3_u32", [](u32 a, u32 b, u32 c) { return a + b + c; }),
     vector_op("v_add_lshl_u32", [](u32 a, u32 b, u32 c) { return (a + b) << (c & 31u); }),
     vector_op("v_lshl_add_u32", [](u32 a, u32 b, u32 c) { return (a << (b & 31u)) + c; }),
@@ -235,7 +241,9 @@ const OpEntry kConversions[] = {
 
 std::vector<OpEntry> vector_ops() {
   std::vector<OpEntry> all;
-  auto add = [&all](const auto& table) { all.insert(all.end(), std::begin(table), std::end(table)); };
+  auto add = [&all](const auto& table) {
+    for (const OpEntry& entry : table) all.push_back(entry);
+  };
   add(kMoves);
   add(kWhole);
   add(kBits);

@@ -84,8 +84,10 @@ std::vector<OpEntry> vector_compare_ops() {
   all.whole<uint64_t>("u64");
   all.whole<int16_t>("i16");
   all.whole<uint16_t>("u16");
-  all.add("class", "f32", [](float a, uint32_t b) { return of_class(a, b, (std::bit_cast<uint32_t>(a) >> 22 & 1u) != 0); });
-  all.add("class", "f64", [](double a, uint32_t b) { return of_class(a, b, (std::bit_cast<uint64_t>(a) >> 51 & 1u) != 0); });
+  all.add("class", "f32",
+          [](float a, uint32_t b) { return of_class(a, b, (std::bit_cast<uint32_t>(a) >> 22 & 1u) != 0); });
+  all.add("class", "f64",
+          [](double a, uint32_t b) { return of_class(a, b, (std::bit_cast<uint64_t>(a) >> 51 & 1u) != 0); });
   return all.entries;
 }
 

@@ -13,7 +13,8 @@ using i16 = int16_t;
 u16 shorten(unsigned value) { return static_cast<u16>(value); }
 // One rounding: the product of two halves is exact in f64 and so is nearly every sum.
 Half fused(Half a, Half b, Half c) {
-  return {static_cast<float>(static_cast<double>(a.value) * static_cast<double>(b.value) + static_cast<double>(c.value))};
+  return {
+      static_cast<float>(static_cast<double>(a.value) * static_cast<double>(b.value) + static_cast<double>(c.value))};
 }
 
 const OpEntry kHalf[] = {

@@ -11,7 +11,8 @@ int pending_word(const Wave& wave, const Operand& operand, bool again) {
   for (int k = 0; k < operand.words; ++k) {
     const size_t reg = operand.reg + static_cast<size_t>(k);
     if (operand.kind == Kind::Vector) {
-      if ((!again && wave.pending[0][reg] > wave.waits.done[kLoad]) || wave.pending[1][reg] > wave.waits.done[kLocal]) return k;
+      if ((!again && wave.pending[0][reg] > wave.waits.done[kLoad]) || wave.pending[1][reg] > wave.waits.done[kLocal])
+        return k;
     } else if (operand.kind == Kind::Scalar && reg < kScalars) {
       if (wave.s_pending[reg] > wave.waits.done[is_gfx12(wave.target) ? kConstant : kLocal]) return k;
     }
@@ -110,7 +111,8 @@ void check_pending(const Wave& wave, const Instruction& i) {
     if (operand->kind != Kind::Vector && operand->kind != Kind::Scalar) continue;
     const int word = pending_word(wave, *operand, operand == &i.dst && i.vector_load && !i.keeps);
     if (word >= 0)
-      wave.fail(register_name(*operand, word) + " is used while the memory operation that brings it is under way: a wait is missing");
+      wave.fail(register_name(*operand, word) +
+                " is used while the memory operation that brings it is under way: a wait is missing");
   }
 }
 
