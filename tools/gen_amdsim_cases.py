@@ -72,6 +72,8 @@ def exact_fma(a, b, c, pack):
     if not all(map(math.isfinite, (a, b, c))):
         return pack(a * b + c)
     exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return pack(a * b + c)  # the sign
     return pack(float(exact)) if pack is d2b else pack_rounded(exact, pack)
 
 
