@@ -32,20 +32,50 @@ TEST_F(AmdSim, InstructionsComputeWhatTheCasesSay) {
 }
 
 // Control flow and waits are tested by small kernels (kernel_test.cpp).
-const std::set<std::string> kByKernels = {
-    "s_branch",       "s_cbranch_scc0", "s_cbranch_scc1",       "s_cbranch_vccz",   "s_cbranch_vccnz",
-    "s_cbranch_execz", "s_cbranch_execnz", "s_getpc_b64",       "s_setpc_b64",      "s_swappc_b64",
-    "s_barrier",      "s_barrier_signal", "s_barrier_wait",     "s_endpgm",         "s_waitcnt",
-    "s_waitcnt_vscnt", "s_wait_loadcnt", "s_wait_storecnt",     "s_wait_dscnt",     "s_wait_kmcnt",
-    "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt"};
+const std::set<std::string> kByKernels = {"s_branch",
+                                          "s_cbranch_scc0",
+                                          "s_cbranch_scc1",
+                                          "s_cbranch_vccz",
+                                          "s_cbranch_vccnz",
+                                          "s_cbranch_execz",
+                                          "s_cbranch_execnz",
+                                          "s_getpc_b64",
+                                          "s_setpc_b64",
+                                          "s_swappc_b64",
+                                          "s_barrier",
+                                          "s_barrier_signal",
+                                          "s_barrier_wait",
+                                          "s_endpgm",
+                                          "s_waitcnt",
+                                          "s_waitcnt_vscnt",
+                                          "s_wait_loadcnt",
+                                          "s_wait_storecnt",
+                                          "s_wait_dscnt",
+                                          "s_wait_kmcnt",
+                                          "s_wait_loadcnt_dscnt",
+                                          "s_wait_storecnt_dscnt"};
 // Without effect on what the interpreter models.
-const std::set<std::string> kHints = {"s_nop",        "s_delay_alu",     "s_clause",
-                                      "s_sendmsg",    "s_code_end",      "s_set_inst_prefetch_distance",
-                                      "s_waitcnt_depctr", "buffer_gl0_inv", "buffer_gl1_inv",
-                                      "buffer_inv",   "buffer_wbl2",     "global_inv",
-                                      "global_wb",    "s_wait_bvhcnt",   "s_wait_samplecnt",
-                                      "s_wait_expcnt", "s_setprio",      "s_sleep",
-                                      "s_wait_alu",   "global_wbinv",    "s_icache_inv"};
+const std::set<std::string> kHints = {"s_nop",
+                                      "s_delay_alu",
+                                      "s_clause",
+                                      "s_sendmsg",
+                                      "s_code_end",
+                                      "s_set_inst_prefetch_distance",
+                                      "s_waitcnt_depctr",
+                                      "buffer_gl0_inv",
+                                      "buffer_gl1_inv",
+                                      "buffer_inv",
+                                      "buffer_wbl2",
+                                      "global_inv",
+                                      "global_wb",
+                                      "s_wait_bvhcnt",
+                                      "s_wait_samplecnt",
+                                      "s_wait_expcnt",
+                                      "s_setprio",
+                                      "s_sleep",
+                                      "s_wait_alu",
+                                      "global_wbinv",
+                                      "s_icache_inv"};
 
 TEST_F(AmdSim, EveryShippedOpcodeHasACase) {
   std::map<std::string, std::set<std::string>> tested;

@@ -185,7 +185,8 @@ std::string run_case(const OpcodeCase& one, const std::string& target_name) {
   for (const std::string& token : one.before) bench.set(token);
   wave.exec_at_start = wave.exec;
   try {
-    if (parsed[0].pair == 2) run_exchange(wave, parsed[0], parsed[1]);
+    if (parsed[0].pair == 2)
+      run_exchange(wave, parsed[0], parsed[1]);
     else
       for (const Instruction& i : parsed) run_instruction(wave, i);
   } catch (const Error& error) {
