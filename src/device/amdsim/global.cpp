@@ -40,11 +40,9 @@ struct Addresses {
   const u32* hi = nullptr;
 };
 
-// Where a lane's access goes, checked.
+// Where a lane's access goes, checked. The targets are set up to load and store words that lie at any address: clang joins
+// accesses to bytes where it may.
 unsigned char* global_at(const Wave& wave, u64 address, u32 bytes, bool write, int lane) {
-  const u32 alignment = std::min(bytes, 4u);
-  if (address % alignment != 0)
-    wave.fail("address " + hex(address) + " is no multiple of " + std::to_string(alignment), lane);
   if (const char* wrong = wave.regions->check(address, bytes, write))
     wave.fail(std::string(write ? "a store" : "a load") + " of " + std::to_string(bytes) + " bytes at " + hex(address) +
                   " " + wrong,
@@ -112,14 +110,14 @@ void store_bytes(Wave& wave, u64 address, u32 bytes, Space space, int lane, cons
 }
 
 void count_load(Wave& wave, const Operand& destination, Space space) {
-  wave.issue(kLoad, space == Space::Flat);
-  if (space == Space::Flat) wave.issue(kLocal, true);
+  wave.issue(kLoad, false);
+  if (space == Space::Flat) wave.issue(kLocal, false);
   wave.will_write(destination, kLoad, space == Space::Flat);
 }
 void count_store(Wave& wave, Space space) {
   const Counter counter = is_gfx9(wave.target) ? kLoad : kStore;
   wave.issue(counter, false);
-  if (space == Space::Flat) wave.issue(kLocal, true);
+  if (space == Space::Flat) wave.issue(kLocal, false);
 }
 
 template <Space space, u32 bytes, Fill fill>
@@ -176,6 +174,7 @@ void atomic(Wave& wave, const Instruction& i) {
     const u64 address = addresses(l);
     if (space == Space::Flat && (is_private(address) || is_shared(address)))
       wave.fail("a flat atomic operation outside global memory is unknown to the interpreter", l);
+    if (address % 4 != 0) wave.fail("address " + hex(address) + " is no multiple of 4", l);
     auto* at = reinterpret_cast<u32*>(global_at(wave, address, 4, true, l));
     u32 old = __atomic_load_n(at, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(at, &old, F{}(old, data[l]), false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
@@ -246,6 +245,7 @@ void scalar_load(Wave& wave, const Instruction& i) {
   else if (i.src[1].kind == Kind::Scalar)
     address += wave.read_scalar(i.src[1].reg);
   constexpr u32 kWords = (bytes + 3) / 4;
+  if (address % std::min(bytes, 4u) != 0) wave.fail("address " + hex(address) + " is no multiple of 4");
   u32 words[kWords] = {};
   std::memcpy(words, global_at(wave, address, bytes, false, -1), bytes);
   if (sign)

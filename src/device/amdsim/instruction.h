@@ -38,6 +38,8 @@ using Handler = void (*)(Wave&, const Instruction&);
 // What becomes of undefined values.
 enum class Flow : uint8_t {
   Vector,  // lane by lane, from all sources to all destinations
+  Upward,  // the same, but the lower word of a result depends on lower words alone
+  Pair,    // each of two words from the words that op_sel and op_sel_hi name
   Own,     // the handler sees to it
   Matrix,  // sources must be defined
 };

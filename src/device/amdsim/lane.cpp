@@ -79,7 +79,7 @@ void multiply_add(Wave& wave, const Instruction& i) {
     out |= static_cast<u64>(sum < product) << l;
     put<u64>(sum, lo, hi, l);
   }
-  flow_vector(wave, i);
+  flow_upward(wave, i);
   finish<u64>(wave, i, lo, hi, wave.exec);
   wave.write_mask(i.dst2.reg, out & wave.exec, 0);
 }

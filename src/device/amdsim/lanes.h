@@ -179,6 +179,20 @@ constexpr OpEntry vector_op(const char* name, F) {
 }
 
 template <class F>
+constexpr OpEntry upward_op(const char* name, F f) {
+  OpEntry entry = vector_op(name, f);
+  entry.flow = Flow::Upward;
+  return entry;
+}
+
+template <class F>
+constexpr OpEntry pair_words_op(const char* name, F f) {
+  OpEntry entry = vector_op(name, f);
+  entry.flow = Flow::Pair;
+  return entry;
+}
+
+template <class F>
 constexpr OpEntry accumulate_op(const char* name, F f) {
   OpEntry entry = vector_op(name, f);
   entry.run = &run_accumulate<F>;

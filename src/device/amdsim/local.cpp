@@ -17,8 +17,8 @@ struct Access {
 };
 
 u32 address_of(const Wave& wave, u32 base, u32 offset, u32 bytes, u32 alignment, int lane) {
-  const uint64_t address = static_cast<uint64_t>(base) + offset;
-  if (address + bytes > wave.local->bytes())
+  const u32 address = base + offset;  // of 32 bits: a base may be negative
+  if (static_cast<uint64_t>(address) + bytes > wave.local->bytes())
     wave.fail("shared memory is accessed at " + std::to_string(address) + ", the work-group has " +
                   std::to_string(wave.local->bytes()) + " bytes",
               lane);
@@ -26,7 +26,7 @@ u32 address_of(const Wave& wave, u32 base, u32 offset, u32 bytes, u32 alignment,
     wave.fail("shared memory is accessed at " + std::to_string(address) + ", which is no multiple of " +
                   std::to_string(alignment),
               lane);
-  return static_cast<u32>(address);
+  return address;
 }
 u32 alignment_of(u32 bytes) { return bytes == 12 ? 16 : bytes; }
 

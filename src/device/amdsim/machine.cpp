@@ -209,20 +209,20 @@ void run_exchange(Wave& wave, const Instruction& first, const Instruction& secon
   copy(before);
   const uint64_t undefined_before = wave.undefined[static_cast<size_t>(reg)];
   first.run(wave, first);
-  if (first.flow == Flow::Vector) flow_vector(wave, first);
+  flow(wave, first);
   copy(result);
   const uint64_t undefined_result = wave.undefined[static_cast<size_t>(reg)];
   std::copy(before.begin(), before.end(), wave.row(reg));
   wave.undefined[static_cast<size_t>(reg)] = undefined_before;
   second.run(wave, second);
-  if (second.flow == Flow::Vector) flow_vector(wave, second);
+  flow(wave, second);
   std::copy(result.begin(), result.end(), wave.row(reg));
   wave.undefined[static_cast<size_t>(reg)] = undefined_result;
 }
 
 void run_instruction(Wave& wave, const Instruction& i) {
   i.run(wave, i);
-  if (i.flow == Flow::Vector) flow_vector(wave, i);
+  flow(wave, i);
 }
 
 void prepare_wave(Wave& wave, Target target, uint32_t scratch_bytes) {

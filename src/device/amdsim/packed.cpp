@@ -85,7 +85,7 @@ void run_pair_f32(Wave& wave, const Instruction& i) {
 }
 template <class F>
 OpEntry pair_f32_op(const char* name, F) {
-  return own_op(name, &run_pair_f32<F>, 1, Type::F32, Flow::Vector);
+  return own_op(name, &run_pair_f32<F>, 1, Type::F32, Flow::Pair);
 }
 void pair_move(Wave& wave, const Instruction& i) {
   Source a, b;
@@ -98,6 +98,18 @@ void pair_move(Wave& wave, const Instruction& i) {
   }
   blend(wave, i.dst.reg, lo);
   blend(wave, i.dst.reg + 1, hi);
+  uint64_t unknown[2] = {};  // the first source gives the lower word, the second the upper one
+  for (int half = 0; half < 2; ++half) {
+    Operand word = i.src[half];
+    if (word.words == 2 && (i.op_sel >> half & 1) != 0) ++word.reg;
+    word.words = 1;
+    unknown[half] = wave.undefined_lanes(word);
+  }
+  Operand word = i.dst;
+  word.words = 1;
+  wave.set_undefined(word, unknown[0]);
+  ++word.reg;
+  wave.set_undefined(word, unknown[1]);
 }
 
 // a · b + c, each source an f32 or half of a register; the result f32, or a half of the destination.
@@ -208,7 +220,7 @@ std::vector<OpEntry> packed_ops() {
       pair_f32_op("v_pk_add_f32", [](float a, float b) { return a + b; }),
       pair_f32_op("v_pk_mul_f32", [](float a, float b) { return a * b; }),
       pair_f32_op("v_pk_fma_f32", [](float a, float b, float c) { return std::fma(a, b, c); }),
-      own_op("v_pk_mov_b32", pair_move, 1, Type::B32, Flow::Vector),
+      own_op("v_pk_mov_b32", pair_move, 1, Type::B32),
       own_op("v_fma_mix_f32", fma_mix<MixTo::Float>, 1, Type::F32, Flow::Vector),
       half_result(own_op("v_fma_mixlo_f16", fma_mix<MixTo::Low>, 1, Type::F32, Flow::Vector)),
       half_result(own_op("v_fma_mixhi_f16", fma_mix<MixTo::High>, 1, Type::F32, Flow::Vector)),

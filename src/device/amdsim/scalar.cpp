@@ -12,8 +12,8 @@ using i32 = int32_t;
 using u64 = uint64_t;
 using i64 = int64_t;
 
-// How undefined bits of the sources spread: to all of the result; also from SCC; bit by bit.
-enum class Spread : uint8_t { Whole, Carry, Bits };
+// How undefined bits of the sources spread: to all of the result; also from SCC; bit by bit; to those above.
+enum class Spread : uint8_t { Whole, Carry, Bits, Upward };
 
 u64 undefined_bits(const Wave& wave, const Operand& operand) {
   if (operand.kind != Kind::Scalar || operand.reg == kNull) return 0;
@@ -99,6 +99,7 @@ void run_scalar(Wave& wave, const Instruction& i) {
   const u64 result = Shape::compute(in, scc);
   u64 result_unknown = any != 0 ? ~u64{0} : 0;
   bool scc_unknown = any != 0;
+  if (spread == Spread::Upward && any != 0) result_unknown = ~((any & (0 - any)) - 1);
   if (spread == Spread::Bits && any != 0) {
     // Bits that change with an undefined bit of a source.
     result_unknown = 0;
@@ -232,9 +233,9 @@ const OpEntry kArithmetic[] = {
         "s_addk_co_i32", [](u32 a, u32 b, bool& c) { return add_signed(a, short_value(b), c); }, true),
     op(
         "s_mulk_i32", [](u32 a, u32 b) { return a * short_value(b); }, true),
-    op("s_add_nc_u64", [](u64 a, u64 b) { return a + b; }),
-    op("s_sub_nc_u64", [](u64 a, u64 b) { return a - b; }),
-    op("s_mul_u64", [](u64 a, u64 b) { return a * b; }),
+    op<Spread::Upward>("s_add_nc_u64", [](u64 a, u64 b) { return a + b; }),
+    op<Spread::Upward>("s_sub_nc_u64", [](u64 a, u64 b) { return a - b; }),
+    op<Spread::Upward>("s_mul_u64", [](u64 a, u64 b) { return a * b; }),
     op("s_mul_i32", [](u32 a, u32 b) { return a * b; }),
     op("s_mul_hi_u32", [](u32 a, u32 b) { return static_cast<u32>(static_cast<u64>(a) * b >> 32); }),
     op("s_mul_hi_i32", [](i32 a, i32 b) { return static_cast<i32>(static_cast<i64>(a) * b >> 32); }),
@@ -273,7 +274,7 @@ const OpEntry kShifts[] = {
     op("s_lshl_b32", [](u32 a, u32 b, bool& c) { return noted(a << (b & 31u), c); }),
     op("s_lshr_b32", [](u32 a, u32 b, bool& c) { return noted(a >> (b & 31u), c); }),
     op("s_ashr_i32", [](i32 a, u32 b, bool& c) { return noted(a >> (b & 31u), c); }),
-    op("s_lshl_b64", [](u64 a, u32 b, bool& c) { return noted(a << (b & 63u), c); }),
+    op<Spread::Upward>("s_lshl_b64", [](u64 a, u32 b, bool& c) { return noted(a << (b & 63u), c); }),
     op("s_lshr_b64", [](u64 a, u32 b, bool& c) { return noted(a >> (b & 63u), c); }),
     op("s_ashr_i64", [](i64 a, u32 b, bool& c) { return noted(a >> (b & 63u), c); }),
     op("s_bfe_u32",

@@ -70,7 +70,7 @@ constexpr OpEntry clamped_op(const char* name, F f, Saturating) {
 
 const OpEntry kMoves[] = {
     vector_op("v_mov_b32", [](u32 a) { return a; }),
-    vector_op("v_mov_b64", [](u64 a) { return a; }),
+    pair_words_op("v_mov_b64", [](u64 a) { return a; }),
     vector_op("v_accvgpr_read_b32", [](u32 a) { return a; }),
     vector_op("v_accvgpr_write_b32", [](u32 a) { return a; }),
     vector_op("v_not_b32", [](u32 a) { return ~a; }),
@@ -100,7 +100,7 @@ const OpEntry kWhole[] = {
     vector_op("v_add3_u32", [](u32 a, u32 b, u32 c) { return a + b + c; }),
     vector_op("v_add_lshl_u32", [](u32 a, u32 b, u32 c) { return (a + b) << (c & 31u); }),
     vector_op("v_lshl_add_u32", [](u32 a, u32 b, u32 c) { return (a << (b & 31u)) + c; }),
-    vector_op("v_lshl_add_u64", [](u64 a, u32 b, u64 c) { return (a << (b & 7u)) + c; }),
+    upward_op("v_lshl_add_u64", [](u64 a, u32 b, u64 c) { return (a << (b & 7u)) + c; }),
     vector_op("v_xad_u32", [](u32 a, u32 b, u32 c) { return (a ^ b) + c; }),
     vector_op("v_mul_lo_u32", [](u32 a, u32 b) { return a * b; }),
     vector_op("v_mul_hi_u32", [](u32 a, u32 b) { return static_cast<u32>(static_cast<u64>(a) * b >> 32); }),
@@ -145,7 +145,7 @@ const OpEntry kBits[] = {
     vector_op("v_lshlrev_b32", [](u32 a, u32 b) { return b << (a & 31u); }),
     vector_op("v_lshrrev_b32", [](u32 a, u32 b) { return b >> (a & 31u); }),
     vector_op("v_ashrrev_i32", [](u32 a, i32 b) { return b >> (a & 31u); }),
-    vector_op("v_lshlrev_b64", [](u32 a, u64 b) { return b << (a & 63u); }),
+    upward_op("v_lshlrev_b64", [](u32 a, u64 b) { return b << (a & 63u); }),
     vector_op("v_lshrrev_b64", [](u32 a, u64 b) { return b >> (a & 63u); }),
     vector_op("v_ashrrev_i64", [](u32 a, i64 b) { return b >> (a & 63u); }),
     vector_op("v_alignbit_b32",

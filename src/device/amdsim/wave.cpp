@@ -125,4 +125,38 @@ void flow_vector(Wave& wave, const Instruction& i) {
   wave.set_undefined(i.dst, lanes_undefined);
 }
 
+void flow_pair(Wave& wave, const Instruction& i) {
+  uint64_t unknown[2] = {};
+  for (int half = 0; half < 2; ++half)
+    for (int n = 0; n < 3; ++n) {
+      Operand word = i.src[n];
+      if (word.kind == Kind::None || word.kind == Kind::Value) continue;
+      const bool high = ((half == 0 ? i.op_sel : i.op_sel_hi) >> n & 1) != 0;
+      if (high && word.words == 2) ++word.reg;
+      word.words = 1;
+      unknown[half] |= wave.undefined_lanes(word);
+    }
+  Operand word = i.dst;
+  word.words = 1;
+  wave.set_undefined(word, unknown[0]);
+  ++word.reg;
+  wave.set_undefined(word, unknown[1]);
+}
+
+void flow_upward(Wave& wave, const Instruction& i) {
+  uint64_t low = 0, high = 0;
+  for (const Operand& source : i.src) {
+    Operand word = source;
+    word.words = 1;
+    if (source.kind != Kind::None) low |= wave.undefined_lanes(word);
+    ++word.reg;
+    if (source.words == 2 && source.kind != Kind::Value && source.reg != kNull) high |= wave.undefined_lanes(word);
+  }
+  Operand word = i.dst;
+  word.words = 1;
+  wave.set_undefined(word, low);
+  ++word.reg;
+  wave.set_undefined(word, low | high);
+}
+
 }  // namespace strata::amdsim

@@ -125,5 +125,12 @@ struct Wave {
 // its destinations.
 void check_pending(const Wave& wave, const Instruction& i);
 void flow_vector(Wave& wave, const Instruction& i);
+void flow_upward(Wave& wave, const Instruction& i);
+void flow_pair(Wave& wave, const Instruction& i);
+inline void flow(Wave& wave, const Instruction& i) {
+  if (i.flow == Flow::Vector) flow_vector(wave, i);
+  if (i.flow == Flow::Upward) flow_upward(wave, i);
+  if (i.flow == Flow::Pair) flow_pair(wave, i);
+}
 
 }  // namespace strata::amdsim
