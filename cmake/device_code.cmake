@@ -25,9 +25,12 @@ else()
   set(STRATA_AMD_TARGETS "")
   message(STATUS "device code for AMD GPUs: none (no clang-19 with lld-19)")
 endif()
-# -disable-machine-sink: the pass moves exchanges of lanes under conditions. Freestanding: no ROCm, no device library.
+string(REPLACE ";" ", " amd_targets "${STRATA_AMD_TARGETS}")
+set_source_files_properties(src/device/hip.cpp PROPERTIES COMPILE_DEFINITIONS STRATA_AMD_TARGETS="${amd_targets}")
+# Freestanding: no ROCm, no device library. -disable-machine-sink: the pass moves exchanges of lanes under conditions.
+# -disable-promote-alloca-to-lds: local arrays that do not fit registers are to be seen as scratch, not as shared memory.
 set(amd_flags -x hip --offload-device-only --no-gpu-bundle-output -nogpulib -nogpuinc -std=c++20 -O3
-  -mllvm -disable-machine-sink -ffp-contract=off -mcode-object-version=5 -Wall -Wextra -Werror)
+  -mllvm -disable-machine-sink -mllvm -disable-promote-alloca-to-lds -ffp-contract=off -mcode-object-version=5 -Wall -Wextra -Werror)
 
 # The tables of src/gguf/iq_grids.cpp in a form that device code can include: codes in the memory of the device.
 function(strata_grid_codes output)

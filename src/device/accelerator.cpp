@@ -1,27 +1,38 @@
 #include "device/accelerator.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/error.h"
 #include "device/amdsim/simulation.h"
 #include "device/cuda.h"
 #include "device/emulation.h"
+#include "device/hip.h"
 
 namespace strata {
+
+namespace {
+
+// The number in "cuda:1"; -1 for "cuda" alone.
+int index_of(const std::string& name, const std::string& vendor) {
+  if (name == vendor) return -1;
+  const std::string number = name.substr(vendor.size() + 1);
+  int index = 0;
+  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), index);
+  if (parsed.ec != std::errc() || parsed.ptr != number.data() + number.size() || index < 0)
+    throw Error(ErrorKind::Usage, name + " is no device: write " + vendor + ":0");
+  return index;
+}
+
+}  // namespace
 
 std::shared_ptr<Accelerator> open_accelerator(const std::string& name, const AcceleratorOptions& options) {
   if (name == "emu") return make_emulation();
   if (name.starts_with("sim:")) return open_simulation(name.substr(4));
-  const std::string cuda = "cuda";
-  if (name == cuda || name.starts_with(cuda + ":")) {
-    const std::string number = name == cuda ? "0" : name.substr(cuda.size() + 1);
-    int index = 0;
-    const auto parsed = std::from_chars(number.data(), number.data() + number.size(), index);
-    if (parsed.ec != std::errc() || parsed.ptr != number.data() + number.size())
-      throw Error(ErrorKind::Usage, name + " is no device: write cuda:0");
-    return open_cuda(index, options);
-  }
-  throw Error(ErrorKind::Usage, "there is no device " + name + ": this build knows cpu, cuda:N, emu and sim:TARGET");
+  auto is = [&](const std::string& vendor) { return name == vendor || name.starts_with(vendor + ":"); };
+  if (is("cuda")) return open_cuda(std::max(index_of(name, "cuda"), 0), options);
+  if (is("hip")) return open_hip(index_of(name, "hip"), options);
+  throw Error(ErrorKind::Usage, "there is no device " + name + ": this build knows cpu, cuda:N, hip:N, emu and sim:TARGET");
 }
 
 FoundAccelerators find_accelerators() {
@@ -29,6 +40,9 @@ FoundAccelerators find_accelerators() {
   std::string missing;
   found.devices = list_cuda(missing, found.free_bytes);
   if (!missing.empty()) found.missing.push_back("cuda: " + missing);
+  const std::vector<AcceleratorInfo> hip = list_hip(missing, found.free_bytes);
+  if (!missing.empty()) found.missing.push_back("hip: " + missing);
+  found.devices.insert(found.devices.end(), hip.begin(), hip.end());
   return found;
 }
 

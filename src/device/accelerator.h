@@ -11,17 +11,17 @@
 
 namespace strata {
 
-enum class AcceleratorKind : uint8_t { Cuda, Emulation, Simulation };
+enum class AcceleratorKind : uint8_t { Cuda, Hip, Emulation, Simulation };
 
 struct AcceleratorInfo {
   AcceleratorKind kind = AcceleratorKind::Emulation;
   std::string name;          // "cuda:0"
   std::string description;   // "NVIDIA H200"
-  std::string device_class;  // of parity records: "sm_90"
+  std::string device_class;  // of parity records: "sm_90", "gfx1100"
   std::string driver;        // version of what drives it
-  int arch = 0;              // 90: compute capability 9.0. 0: any kernel runs
+  int arch = 0;              // of NVIDIA GPUs, 90: compute capability 9.0
   int multiprocessors = 1;
-  int wave = 32;  // lanes that run in step
+  int wave = 32;  // lanes that run in step; kernels see 32 (device/kernel_hip.h)
   uint64_t total_bytes = 0;
   uint64_t cache_bytes = 0;           // of the cache that all multiprocessors share
   uint32_t shared_bytes = 48u << 10;  // shared memory of a block at most
@@ -104,7 +104,8 @@ class Accelerator {
   virtual void register_host(void* memory, uint64_t bytes) = 0;
   virtual void unregister_host(void* memory) noexcept = 0;
   virtual std::unique_ptr<DeviceStream> make_stream() = 0;
-  // Why kernels of the image that need `arch` cannot run here; empty: they can.
+  // Why kernels of the image cannot run here; empty: they can. `arch` is what NVIDIA GPUs need at least: for others
+  // the targets decide that the image has code for.
   virtual std::string refusal(const KernelImage& image, int arch) const = 0;
 };
 
@@ -112,8 +113,9 @@ struct AcceleratorOptions {
   double wait_seconds = 60;  // limit of DeviceStream::wait
 };
 
-// "cuda:0"; "emu": kernels run on the CPU from their source, for tests and work without a card; "sim:gfx1100": machine
-// code for an AMD GPU is interpreted on the CPU. Error{Device} with the reason.
+// "cuda:0", "hip:0" ("hip": the first that is not part of the processor); "emu": kernels run on the CPU from their
+// source, for tests and work without a card; "sim:gfx1100": machine code for an AMD GPU is interpreted on the CPU.
+// Error{Device} with the reason.
 std::shared_ptr<Accelerator> open_accelerator(const std::string& name, const AcceleratorOptions& options = {});
 // What is on this machine, and for each vendor whose driver is missing the reason. Never fails.
 struct FoundAccelerators {

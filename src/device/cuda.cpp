@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
+#include "device/bounded_wait.h"
 #include "device/cuda_driver.h"
 
 namespace strata {
@@ -267,23 +266,12 @@ class CudaStream final : public DeviceStream {
   void wait() override {
     const Current current(*shared_);
     flush();
-    using Clock = std::chrono::steady_clock;
-    const auto start = Clock::now();
-    for (int64_t turn = 0;; ++turn) {
+    auto done = [&] {
       const cuda::Result result = driver().query_stream(stream_);
-      if (result == 0) return;
       if (result != cuda::kNotReady) check(result, std::string("the last operator was ") + last_);
-      const double waited = std::chrono::duration<double>(Clock::now() - start).count();
-      if (waited > shared_->options.wait_seconds)
-        throw Error(ErrorKind::Device,
-                    shared_->info.name + " did not finish within " + std::to_string(shared_->options.wait_seconds) +
-                        " seconds; the last operator was " + last_,
-                    "wait");
-      if (waited > 0.002)
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
-      else if (turn > 64)
-        std::this_thread::yield();
-    }
+      return result == 0;
+    };
+    wait_bounded(done, shared_->options.wait_seconds, shared_->info.name, last_);
   }
 
   void mark(size_t index) override {

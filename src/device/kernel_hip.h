@@ -33,6 +33,8 @@ __device__ inline ConstantLaunchWords* launch_words() {
   return (ConstantLaunchWords*)__builtin_amdgcn_implicitarg_ptr();  // no C++ cast goes between address spaces
 }
 
+__extension__ typedef unsigned __int128 Register16;  // sixteen bytes that are only moved
+
 // Blocks have one dimension.
 __device__ inline int thread() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
 __device__ inline int threads() { return launch_words()->threads[0]; }
@@ -131,11 +133,8 @@ __device__ inline uint32_t atomic_max(uint32_t* to, uint32_t value) {
 __device__ inline void memory_fence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
 
 // The bytes are there at once.
-struct CopiedBytes {
-  __attribute__((aligned(16))) uint32_t word[4];
-};
 __device__ inline void copy16_async(void* shared, const void* global) {
-  *static_cast<CopiedBytes*>(shared) = *static_cast<const CopiedBytes*>(global);
+  *static_cast<Register16*>(shared) = *static_cast<const Register16*>(global);
 }
 __device__ inline void copy_group() {}
 template <int N>

@@ -22,7 +22,7 @@ struct Arm {
   bool opt_in = false;                 // runs only when asked for
   CpuIsa isa = CpuIsa::Portable;       // what the processor must have
   const KernelImage* image = nullptr;  // of an arm for accelerators; null: it runs on the CPU
-  int arch = 80;                       // of an accelerator at least: 80 is compute capability 8.0
+  int arch = 80;                       // of NVIDIA GPUs at least: 80 is compute capability 8.0
 };
 
 // The class that a parity record of an arm holds for.

@@ -1,18 +1,20 @@
-// Loops that keep one unit of the device busy. The sums are written only when they have a value that they never have, so
-// that no compiler leaves them out.
+// Loops that keep one unit of the device busy. The sums are written only when they have a value that they never have,
+// so that no compiler leaves them out.
 #include "device/kernel.h"
 #include "evidence/device_ceiling_arguments.h"
 
 using namespace strata;
 using namespace strata::gpu;
 
+__extension__ typedef unsigned __int128 Word;  // in registers, on every compiler
+
 extern "C" __global__ void ceiling_copy(const CeilingKernel a) {
   const int64_t step = blocks_x() * threads();
   const int64_t first = block_x() * threads() + thread();
-  const auto* from = static_cast<const Bits16*>(a.from);
-  auto* to = static_cast<Bits16*>(a.to);
+  const auto* from = static_cast<const Word*>(a.from);
+  auto* to = static_cast<Word*>(a.to);
   for (int64_t i = first; i < a.words; i += 4 * step) {
-    Bits16 word[4];
+    Word word[4];
     for (int k = 0; k < 4; ++k)
       if (i + k * step < a.words) word[k] = from[i + k * step];
     for (int k = 0; k < 4; ++k)

@@ -62,7 +62,7 @@ void add_machine_and_settings(Fields& fields, const BenchMachine& machine, const
   number("build_number", machine.build_number);
   text("cpu_info", machine.cpu);
   text("gpu_info", machine.accelerator);
-  text("backends", machine.device.starts_with("cuda") ? "CUDA" : "CPU");
+  text("backends", machine.device.starts_with("cuda") ? "CUDA" : machine.device.starts_with("hip") ? "ROCm" : "CPU");
   text("model_filename", row.model.file);
   text("model_type", row.model.type);
   number("model_size", row.model.bytes);

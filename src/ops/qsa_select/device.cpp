@@ -63,8 +63,11 @@ std::string qsa_select_sieve_refusal(const QsaSelectArgs& args) {
 void qsa_select_sieve(Queue& queue, const QsaSelectArgs& args) {
   const int64_t width = args.scores.extent(1), words = (width + 31) / 32;
   const int64_t threads = sieve_threads(width, args.budget / args.ratio);
-  const QsaSelectKernel kernel = kernel_of(args, threads);
-  const int64_t bytes = fixed_bytes(kernel) + 2 * 4 * (int64_t{kSelectKept} + words);
+  const int64_t limit = queue.accelerator()->info().shared_bytes, marks = 2 * 4 * (int64_t{kSelectKept} + words);
+  QsaSelectKernel kernel = kernel_of(args, threads);
+  while (kernel.copies > 1 && fixed_bytes(kernel) + marks > limit) kernel.copies /= 2;
+  const int64_t bytes = fixed_bytes(kernel) + marks;
+  if (bytes > limit) return qsa_select_radix(queue, args);  // the same blocks
   queue.launch("qsa_select", kernel_image_qsa_select,
                width <= 8 * kSieveThreads ? "qsa_select_sieve_8" : "qsa_select_sieve_32",
                {{args.scores.extent(0)}, {threads}, static_cast<uint32_t>(bytes)}, kernel);

@@ -308,10 +308,11 @@ __device__ void sieve_row(const QsaSelectKernel& a, int n, uint32_t wanted, cons
   }
   const uint32_t least = lower_bound(a, s, largest, wanted);
   auto keep = [&](int first, const uint32_t(&some)[kAhead]) {
+    const auto end = static_cast<int>(computed_again(n));
     STRATA_UNROLL
     for (int j = 0; j < kAhead; ++j) {
       const int i = first + j * threads() + thread();
-      if (some[j] < least || i >= n) continue;
+      if (some[j] < least || i >= end) continue;
       const uint32_t at = atomic_add(s.cut + 2, 1);  // in any order: keys are counted, and marked by their place
       if (at >= kSelectKept) continue;
       s.keys[at] = some[j];
