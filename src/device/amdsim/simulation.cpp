@@ -35,12 +35,14 @@ AcceleratorInfo info_of(Target target) {
 
 // What streams of one device share. One launch at a time.
 struct Shared {
-  explicit Shared(Target which)
+  Shared(Target which, ReplacedCode code)
       : target(which),
         info(info_of(which)),
+        replaced(std::move(code)),
         pool(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u))) {}
 
   std::span<const unsigned char> code_of(const KernelImage& image) const {
+    if (const auto found = replaced.find(image.name); found != replaced.end()) return found->second;
     for (const AmdCode& one : image.amd)
       if (std::strcmp(one.target, processor_of(target)) == 0) return one.code;
     return {};
@@ -57,6 +59,7 @@ struct Shared {
 
   const Target target;
   const AcceleratorInfo info;
+  const ReplacedCode replaced;
   Regions regions;
   std::mutex mutex;  // of what follows
   ThreadPool pool;
@@ -102,7 +105,7 @@ class SimulationStream final : public DeviceStream {
 
 class Simulation final : public Accelerator {
  public:
-  explicit Simulation(Target target) : shared_(std::make_shared<Shared>(target)) {}
+  Simulation(Target target, ReplacedCode code) : shared_(std::make_shared<Shared>(target, std::move(code))) {}
 
   const AcceleratorInfo& info() const override { return shared_->info; }
   uint64_t free_bytes() const override { return shared_->info.total_bytes; }
@@ -142,13 +145,13 @@ class Simulation final : public Accelerator {
 
 }  // namespace
 
-std::shared_ptr<Accelerator> open_simulation(const std::string& name) {
+std::shared_ptr<Accelerator> open_simulation(const std::string& name, ReplacedCode replaced) {
   std::string known;
   for (const Target target : kTargets) {
     if (name == processor_of(target)) {
       if (const std::string missing = decoder_missing(); !missing.empty())
         throw Error(ErrorKind::Device, "sim:" + name + " decodes with LLVM 19: " + missing + "; install libllvm19");
-      return std::make_shared<Simulation>(target);
+      return std::make_shared<Simulation>(target, std::move(replaced));
     }
     known += (known.empty() ? "sim:" : ", sim:") + std::string(processor_of(target));
   }

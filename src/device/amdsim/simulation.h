@@ -2,14 +2,19 @@
 // and checked while it runs.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "device/accelerator.h"
 
 namespace strata {
 
+// Code objects by the name of an image, to run instead of those of this build: broken ones, in tests.
+using ReplacedCode = std::map<std::string, std::vector<unsigned char>>;
+
 // `target`: "gfx1100". Error{Usage} for a target that is not interpreted, Error{Device} without LLVM's decoder.
-std::shared_ptr<Accelerator> open_simulation(const std::string& target);
+std::shared_ptr<Accelerator> open_simulation(const std::string& target, ReplacedCode replaced = {});
 
 }  // namespace strata
