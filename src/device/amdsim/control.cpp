@@ -73,8 +73,8 @@ OpEntry saveexec_op(const char* name, F) {
   return own_op(name, &saveexec<F>, 1, Type::B64);
 }
 
-// Shared memory operations must have ended where others are let at it. LLVM's memory model has those of gfx9 executed in
-// one order for all waves of a work-group, and leaves waits out there.
+// Shared memory operations must have ended where others are let at it. LLVM's memory model has those of gfx9 executed
+// in one order for all waves of a work-group, and leaves waits out there.
 void need_local_done(const Wave& wave) {
   if (!is_gfx9(wave.target) && wave.waits.last_local > wave.waits.done[kLocal])
     wave.fail("a barrier is reached while an operation on shared memory is under way: a wait is missing");

@@ -40,8 +40,8 @@ struct Addresses {
   const u32* hi = nullptr;
 };
 
-// Where a lane's access goes, checked. The targets are set up to load and store words that lie at any address: clang joins
-// accesses to bytes where it may.
+// Where a lane's access goes, checked. The targets are set up to load and store words that lie at any address: clang
+// joins accesses to bytes where it may.
 unsigned char* global_at(const Wave& wave, u64 address, u32 bytes, bool write, int lane) {
   if (const char* wrong = wave.regions->check(address, bytes, write))
     wave.fail(std::string(write ? "a store" : "a load") + " of " + std::to_string(bytes) + " bytes at " + hex(address) +

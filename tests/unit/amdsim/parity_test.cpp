@@ -1,12 +1,13 @@
 // Arms for accelerators in the interpreter: the cases of `strata parity` on every target. By default the first cases of
 // each arm, with TEST_ALL=1 all of them.
+#include "evidence/parity.h"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstdlib>
 
 #include "device/amdsim/decoder.h"
-#include "evidence/parity.h"
 #include "ops/registry.h"
 
 namespace strata::test {
