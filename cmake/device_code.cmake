@@ -104,6 +104,12 @@ function(strata_device_code target)
     elseif(only OR stem MATCHES "\\.sm90$")
       set(targets "")
     endif()
+    set(vendor Any)
+    if(gfx)
+      set(vendor Amd)
+    elseif(only OR stem MATCHES "\\.sm90$")
+      set(vendor Nvidia)
+    endif()
     set(amd_declare "")
     set(amd_list "")
     set(amd "{}")
@@ -168,7 +174,7 @@ void emulated(const void* arguments) {
 }
 @entries@@amd_list@}  // namespace
 extern const KernelImage kernel_image_@name@;
-const KernelImage kernel_image_@name@{"@name@", @code@, @emulated@, @amd@};
+const KernelImage kernel_image_@name@{"@name@", @code@, @emulated@, @amd@, Vendor::@vendor@};
 }  // namespace strata
 ]] @ONLY)
     target_sources(${target} PRIVATE ${folder}/${stem}_image.cpp)

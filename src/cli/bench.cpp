@@ -144,9 +144,10 @@ std::vector<BenchResult> bench_operator(CommandContext& context, const OperatorE
 }
 
 // The operators that --op names and that have shapes, each with the arms that --arm leaves.
-std::vector<std::pair<const OperatorEvidence*, std::vector<ArmInfo>>> chosen_operators(const Settings& settings) {
+std::vector<std::pair<const OperatorEvidence*, std::vector<ArmInfo>>> chosen_operators(const Settings& settings,
+                                                                                       const Accelerator* accelerator) {
   std::vector<std::pair<const OperatorEvidence*, std::vector<ArmInfo>>> list;
-  for (const Chosen& chosen : arms_of(chosen_arms(settings), settings.get_text("device") != "cpu")) {
+  for (const Chosen& chosen : arms_of(chosen_arms(settings), accelerator)) {
     if (chosen.evidence->shapes == nullptr) continue;
     if (list.empty() || list.back().first != chosen.evidence) list.push_back({chosen.evidence, {}});
     list.back().second.push_back(chosen.arm);
@@ -189,7 +190,9 @@ int bench_operators(CommandContext& context) {
   options.accelerator = chosen_accelerator(settings);
   options.cancelled = [&] { return context.interrupted.load(); };
   const bool only_ceilings = settings.get_text("op") == kCeilings;
-  const auto operators = only_ceilings ? decltype(chosen_operators(settings)){} : chosen_operators(settings);
+  const Accelerator* const accelerator = options.accelerator.get();
+  const auto operators =
+      only_ceilings ? decltype(chosen_operators(settings, nullptr)){} : chosen_operators(settings, accelerator);
   Ceilings ceilings;
   if (options.accelerator != nullptr) {
     Queue queue(options.accelerator, context.log);

@@ -26,7 +26,10 @@ int run(CommandContext& context) {
   for (const Chosen& chosen : chosen_arms(settings)) {
     const std::string& op = chosen.evidence->op;
     const auto record = read_record(folder, op, chosen.arm.name, chosen.arm.device_class);
-    const SourceSet set = chosen.arm.image != nullptr ? SourceSet::Cuda : SourceSet::Cpu;
+    const KernelImage* image = chosen.arm.image;
+    const SourceSet set = image == nullptr               ? SourceSet::Cpu
+                          : image->vendor == Vendor::Amd ? SourceSet::Amd
+                                                         : SourceSet::Cuda;
     const std::string state = state_of(record, chosen.evidence->source_folder(), set);
     if (settings.get_bool("json")) {
       rows.push_back({{"operator", op},

@@ -37,8 +37,12 @@ std::shared_ptr<Accelerator> chosen_accelerator(const Settings& settings) {
   return name == "cpu" ? nullptr : open_accelerator(name);
 }
 
-std::vector<Chosen> arms_of(std::vector<Chosen> chosen, bool accelerator) {
-  std::erase_if(chosen, [&](const Chosen& one) { return (one.arm.image != nullptr) != accelerator; });
+std::vector<Chosen> arms_of(std::vector<Chosen> chosen, const Accelerator* accelerator) {
+  std::erase_if(chosen, [&](const Chosen& one) {
+    if (accelerator == nullptr || one.arm.image == nullptr)
+      return (one.arm.image != nullptr) != (accelerator != nullptr);
+    return !meant_for(*one.arm.image, accelerator->info().kind);
+  });
   return chosen;
 }
 

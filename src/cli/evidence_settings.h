@@ -24,8 +24,8 @@ struct Chosen {
   ArmInfo arm;
 };
 std::vector<Chosen> chosen_arms(const Settings& settings);
-// Those that run on accelerators, or those of the CPU.
-std::vector<Chosen> arms_of(std::vector<Chosen> chosen, bool accelerator);
+// Those that are meant for the accelerator, or those of the CPU where it is null.
+std::vector<Chosen> arms_of(std::vector<Chosen> chosen, const Accelerator* accelerator);
 
 // The folder of --records.
 std::string records_folder(const Settings& settings);

@@ -117,7 +117,7 @@ int run(CommandContext& context) {
                "of bound", "same bits", "controls", "mutants", "seconds", "");
   bool failed = false, incomplete = false;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const Chosen& chosen : arms_of(chosen_arms(settings), accelerated)) {
+  for (const Chosen& chosen : arms_of(chosen_arms(settings), options.accelerator.get())) {
     const ParityReport report = run_parity(*chosen.evidence, chosen.arm, options);
     progress.clear();
     if (context.interrupted) throw Error(ErrorKind::Interrupted, "interrupted");

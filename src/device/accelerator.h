@@ -33,6 +33,8 @@ struct EmulatedKernel {
   void (*run)(const void* arguments);
 };
 
+enum class Vendor : uint8_t { Any, Nvidia, Amd };
+
 // A code object (ELF) for one AMD target.
 struct AmdCode {
   const char* target;  // "gfx1100"
@@ -46,6 +48,7 @@ struct KernelImage {
   std::span<const unsigned char> code;  // for NVIDIA GPUs
   std::span<const EmulatedKernel> emulated;
   std::span<const AmdCode> amd;
+  Vendor vendor = Vendor::Any;  // whose GPUs the kernels are written for
 };
 std::span<const KernelImage* const> kernel_images();  // all of this build
 
@@ -90,6 +93,12 @@ class DeviceStream {
   virtual void begin_pass() {}
   virtual void end_pass(const Marks* marks = nullptr) = 0;
 };
+
+// Whether kernels of the image are meant for such devices; whether this build has code for one says refusal().
+inline bool meant_for(const KernelImage& image, AcceleratorKind kind) {
+  if (kind == AcceleratorKind::Emulation) return image.vendor != Vendor::Amd;
+  return image.vendor == Vendor::Any || (image.vendor == Vendor::Nvidia) == (kind == AcceleratorKind::Cuda);
+}
 
 class Accelerator {
  public:

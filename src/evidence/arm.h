@@ -39,6 +39,13 @@ inline std::string cpu_class(CpuIsa isa) {
 
 // The class of GPUs that records in this repository are made on.
 inline constexpr const char* kRecordedGpu = "sm_90";
+// Of arms that are for AMD GPUs alone: their machine code runs in an interpreter.
+inline constexpr const char* kRecordedAmd = "sim-gfx1100";
+
+inline std::string arm_class(CpuIsa isa, const KernelImage* image) {
+  if (image == nullptr) return cpu_class(isa);
+  return image->vendor == Vendor::Amd ? kRecordedAmd : kRecordedGpu;
+}
 
 // An arm without its argument type.
 struct ArmInfo {
@@ -53,8 +60,8 @@ template <class Args>
 std::vector<ArmInfo> arm_infos(std::span<const Arm<Args>> arms) {
   std::vector<ArmInfo> infos;
   for (const Arm<Args>& arm : arms)
-    infos.push_back({std::string(arm.name), arm.image != nullptr ? kRecordedGpu : cpu_class(arm.isa), arm.row_invariant,
-                     arm.opt_in, arm.isa, arm.image, arm.arch});
+    infos.push_back({std::string(arm.name), arm_class(arm.isa, arm.image), arm.row_invariant, arm.opt_in, arm.isa,
+                     arm.image, arm.arch});
   return infos;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 
 using strata::stub::Launch;
 using strata::stub::State;
@@ -119,9 +120,8 @@ int hipModuleUnload(void*) {
   return called("hipModuleUnload");
 }
 int hipModuleGetFunction(void** function, void*, const char* name) {
-  static std::vector<Function*> all;
-  all.push_back(new Function{name});
-  *function = all.back();
+  static std::vector<std::unique_ptr<Function>> all;
+  *function = all.emplace_back(std::make_unique<Function>(Function{name})).get();
   return called("hipModuleGetFunction");
 }
 #ifndef STUB_WITHOUT_LAUNCH

@@ -12,8 +12,10 @@ void qsa_score_avx512(Queue& queue, const QsaScoreArgs& args);
 void qsa_score_avx512bf16(Queue& queue, const QsaScoreArgs& args);
 void qsa_score_mma(Queue& queue, const QsaScoreArgs& args);  // device.cpp
 void qsa_score_fma(Queue& queue, const QsaScoreArgs& args);
+void qsa_score_wmma(Queue& queue, const QsaScoreArgs& args);  // device_amd.cpp
 std::string qsa_score_mma_refusal(const QsaScoreArgs& args);
-extern const KernelImage kernel_image_qsa_score_mma, kernel_image_qsa_score_fma;
+std::string qsa_score_wmma_refusal(const QsaScoreArgs& args);
+extern const KernelImage kernel_image_qsa_score_mma, kernel_image_qsa_score_fma, kernel_image_score_wmma_gfx;
 
 namespace {
 
@@ -42,6 +44,7 @@ std::string needs_bf16(const QsaScoreArgs& args) {
 constexpr Arm<QsaScoreArgs> kArms[] = {
     {"mma", qsa_score_mma_refusal, qsa_score_mma, true, false, CpuIsa::Portable, &kernel_image_qsa_score_mma},
     {"fma", always_runs<QsaScoreArgs>, qsa_score_fma, true, false, CpuIsa::Portable, &kernel_image_qsa_score_fma},
+    {"wmma", qsa_score_wmma_refusal, qsa_score_wmma, true, true, CpuIsa::Portable, &kernel_image_score_wmma_gfx},
     {"avx512bf16", needs_bf16, qsa_score_avx512bf16, true, false, CpuIsa::Avx512Bf16},
     {"avx512", always_runs<QsaScoreArgs>, qsa_score_avx512, true, false, CpuIsa::Avx512},
     {"avx2", always_runs<QsaScoreArgs>, qsa_score_avx2, true, false, CpuIsa::Avx2},

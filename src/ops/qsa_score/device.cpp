@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "ops/qsa_score/device_kernel.h"
+#include "ops/qsa_score/device_host.h"
 #include "ops/qsa_score/qsa_score.h"
 
 namespace strata {
@@ -15,12 +15,28 @@ namespace {
 constexpr const char* kOp = "qsa_score";
 constexpr int64_t kMostOperands = 4096;  // heads · d of `mma`: three groups of eight rows in shared memory
 
-bool in_pieces(const QsaScoreArgs& args) {
+int64_t quotient_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
+
+// Of the ways to share the groups among blocks the one that ends first, `places` blocks at a time: a block begins with
+// its keys, which take as long as three groups.
+int64_t groups_of_block(int64_t tiles, int64_t groups, int64_t places) {
+  constexpr int64_t kBegin = 3, kMostParts = 65535;
+  int64_t best = 0, least = 0;
+  for (int64_t each = quotient_up(groups, kMostParts); each <= groups; ++each) {
+    const int64_t time = quotient_up(std::max<int64_t>(tiles, 1) * quotient_up(groups, each), places) * (each + kBegin);
+    if (best == 0 || time <= least) best = each, least = time;
+  }
+  return best;
+}
+
+}  // namespace
+
+bool qsa_score_in_pieces(const QsaScoreArgs& args) {
   const auto address = reinterpret_cast<uintptr_t>(args.pages.page == nullptr ? args.pooled.data : nullptr);
   return address % 16 == 0 && args.pooled.stride(0) % 16 == 0;  // pages are aligned
 }
 
-QsaScoreKernel kernel_of(const QsaScoreArgs& args) {
+QsaScoreKernel qsa_score_kernel(const QsaScoreArgs& args) {
   const DType form = args.pooled.dtype;
   return {.q = args.q.f32(),
           .q_row = args.q.stride(0) / 4,
@@ -39,41 +55,25 @@ QsaScoreKernel kernel_of(const QsaScoreArgs& args) {
           .limit = std::min(args.pooled.extent(0), args.scores.extent(1) - (args.dead.empty() ? 0 : 1)),
           .ratio = args.ratio,
           .form = form == DType::F32 ? 0 : (form == DType::BF16 ? 1 : 2),
-          .aligned = in_pieces(args) ? 1 : 0,
+          .aligned = qsa_score_in_pieces(args) ? 1 : 0,
           .operands = nullptr,
           .groups = (args.q.extent(0) + kScoreRows - 1) / kScoreRows,
           .groups_each = 1};
 }
 
-int64_t quotient_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
-
-// Of the ways to share the groups among blocks the one that ends first, `places` blocks at a time: a block begins with
-// its keys, which take as long as three groups.
-int64_t groups_of_block(int64_t tiles, int64_t groups, int64_t places) {
-  constexpr int64_t kBegin = 3, kMostParts = 65535;
-  int64_t best = 0, least = 0;
-  for (int64_t each = quotient_up(groups, kMostParts); each <= groups; ++each) {
-    const int64_t time = quotient_up(std::max<int64_t>(tiles, 1) * quotient_up(groups, each), places) * (each + kBegin);
-    if (best == 0 || time <= least) best = each, least = time;
-  }
-  return best;
-}
-
-void spare_rows(Queue& queue, const QsaScoreArgs& args, const QsaScoreKernel& kernel) {
+void qsa_score_spare_rows(Queue& queue, const QsaScoreArgs& args, const QsaScoreKernel& kernel) {
   if (!args.dead.empty())
     queue.launch(kOp, kernel_image_qsa_score_fma, "qsa_score_spare", {{kernel.rows}, {32}, 0}, kernel);
 }
 
-}  // namespace
-
 void qsa_score_fma(Queue& queue, const QsaScoreArgs& args) {
   constexpr int64_t kTile = 256, kRows = 4;
-  const QsaScoreKernel kernel = kernel_of(args);
+  const QsaScoreKernel kernel = qsa_score_kernel(args);
   queue.launch(
       kOp, kernel_image_qsa_score_fma, "qsa_score_fma",
       {{quotient_up(kernel.limit, kTile) * quotient_up(kernel.rows, kRows)}, {128}, 32 * 257 * 4 + 32 * 16 * 4},
       kernel);
-  spare_rows(queue, args, kernel);
+  qsa_score_spare_rows(queue, args, kernel);
 }
 
 std::string qsa_score_mma_refusal(const QsaScoreArgs& args) {
@@ -86,7 +86,7 @@ std::string qsa_score_mma_refusal(const QsaScoreArgs& args) {
 }
 
 void qsa_score_mma(Queue& queue, const QsaScoreArgs& args) {
-  QsaScoreKernel kernel = kernel_of(args);
+  QsaScoreKernel kernel = qsa_score_kernel(args);
   if (kernel.rows == 0) return;
   const int64_t bytes = kernel.heads * kScoreRows * kernel.d * 2;
   if (kernel.groups > 1) {
@@ -107,7 +107,7 @@ void qsa_score_mma(Queue& queue, const QsaScoreArgs& args) {
                                             (kScoreStages * kScoreRows + kScoreWaves) * 4);
   queue.launch(kOp, kernel_image_qsa_score_mma, name.c_str(),
                {{tiles, quotient_up(kernel.groups, kernel.groups_each)}, {kScoreWaves * 32}, shared}, kernel);
-  spare_rows(queue, args, kernel);
+  qsa_score_spare_rows(queue, args, kernel);
 }
 
 }  // namespace strata

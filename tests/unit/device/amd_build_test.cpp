@@ -1,7 +1,9 @@
 // The build gate of code for AMD GPUs: what every kernel needs on every target, with a table.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <set>
@@ -71,6 +73,37 @@ TEST(AmdBuild, NoKernelSpillsOrTakesMoreSharedMemoryThanABlockHas) {
     EXPECT_EQ(kernel.wave, wide ? 64u : 32u) << where;
     EXPECT_GT(kernel.argument_bytes, 0u) << where;
     EXPECT_LE(kernel.argument_bytes, 4000u) << where;
+  }
+}
+
+// Lines of a code object's disassembly with `text`, by kernel.
+std::map<std::string, int> count_instructions(const std::string& file, const std::string& text) {
+  std::map<std::string, int> counts;
+  const std::string command = "llvm-objdump-19 -d " + file + " 2>&1";
+  FILE* pipe = ::popen(command.c_str(), "r");
+  char line[512];
+  std::string kernel;
+  while (pipe != nullptr && std::fgets(line, sizeof(line), pipe) != nullptr) {
+    const std::string one = line;
+    if (const size_t at = one.find(" <"); at == 16)
+      kernel = one.substr(at + 2, one.find('>') - at - 2);
+    else
+      counts[kernel] += one.find(text) != std::string::npos ? 1 : 0;
+  }
+  if (pipe != nullptr) ::pclose(pipe);
+  return counts;
+}
+
+TEST(AmdBuild, TheScorerMultipliesASliceOfSixteenDimsAnInstruction) {
+  const std::string folder = STRATA_BINARY_DIR "/device/score_wmma.gfx.";
+  if (::access((folder + "gfx1100.co").c_str(), R_OK) != 0) GTEST_SKIP() << "no device code for AMD GPUs";
+  if (std::system("llvm-objdump-19 --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no llvm-objdump-19";
+  for (const char* target : {"gfx1100", "gfx1151", "gfx1201", "gfx942"}) {
+    const bool wide = std::string(target) == "gfx942";
+    auto counts =
+        count_instructions(folder + target + ".co", wide ? "v_mfma_f32_16x16x16_f16" : "v_wmma_f32_16x16x16_f16");
+    EXPECT_EQ(counts["score_wmma_64"], 4) << target;
+    EXPECT_EQ(counts["score_wmma_128"], 8) << target;
   }
 }
 
