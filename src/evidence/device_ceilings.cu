@@ -14,7 +14,7 @@ extern "C" __global__ void ceiling_copy(const CeilingKernel a) {
   const auto* from = static_cast<const Word*>(a.from);
   auto* to = static_cast<Word*>(a.to);
   for (int64_t i = first; i < a.words; i += 4 * step) {
-    Word word[4];
+    Word word[4] = {};
     for (int k = 0; k < 4; ++k)
       if (i + k * step < a.words) word[k] = from[i + k * step];
     for (int k = 0; k < 4; ++k)
