@@ -676,6 +676,7 @@ def flt(fn):
 for name, fn in (("add", lambda a, b: a + b), ("sub", lambda a, b: a - b), ("mul", lambda a, b: a * b)):
     scalar(H2, "s_%s_f32" % name, [1, 1], flt(fn), pools=SF)
 scalar(H2, "s_fmaak_f32", [1, 1], lambda a, b, c: (exact_fma(b2f(a), b2f(b), 1.25, f2b), None), pools=SF, tail=", 0x3fa00000")
+add(H2, "s_fmamk_f32 s10, s20, 0x40400000, s24", ["s20=40000000", "s24=3f000000"], ["s10=40d00000"])
 scalar(H2, "s_fmac_f32", [1, 1, 1], lambda d, a, b, c: (exact_fma(b2f(a), b2f(b), b2f(d), f2b), None), pools=SF, keeps=True)
 scalar(H2, "s_trunc_f32", [1], flt(lambda a: math.copysign(math.trunc(a), a)), pools=SF)
 scalar(H2, "s_floor_f32", [1], flt(lambda a: float(math.floor(a))), pools=SF)
