@@ -11,7 +11,7 @@
 
 namespace strata {
 
-enum class AcceleratorKind : uint8_t { Cuda, Hip, Emulation };
+enum class AcceleratorKind : uint8_t { Cuda, Hip, Emulation, Simulation };
 
 struct AcceleratorInfo {
   AcceleratorKind kind = AcceleratorKind::Emulation;
@@ -122,8 +122,9 @@ struct AcceleratorOptions {
   double wait_seconds = 60;  // limit of DeviceStream::wait
 };
 
-// "cuda:0", "hip:0" ("hip": the first that is not part of the processor), or "emu": kernels run on the CPU from their
-// source, for tests and work without a card ("emu:64": with 64 MiB of memory). Error{Device} with the reason.
+// "cuda:0", "hip:0" ("hip": the first that is not part of the processor); "emu": kernels run on the CPU from their
+// source, for tests and work without a card ("emu:64": with 64 MiB of memory); "sim:gfx1100": machine code for an AMD
+// GPU is interpreted on the CPU. Error{Device} with the reason.
 std::shared_ptr<Accelerator> open_accelerator(const std::string& name, const AcceleratorOptions& options = {});
 // What is on this machine, and for each vendor whose driver is missing the reason. Never fails.
 struct FoundAccelerators {
