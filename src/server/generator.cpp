@@ -196,7 +196,7 @@ void Generator::add(std::unique_ptr<Running> running) {
   Running& one = *running;
   const Choice& choice = one.asked();
   if (choice.reply)
-    one.reply.emplace(*choice.reply, choice.stop, [this, &one](const text::ReplyEvent& event) {
+    one.reply.emplace(*choice.reply, choice.stop, [&one](const text::ReplyEvent& event) {
       const bool taken = one.ticket->channel.push({.choice = one.choice, .reply = event, .scores = one.take_scores()});
       one.too_slow = one.too_slow || !taken;
       if (event.kind == text::ReplyEvent::Kind::CallEnd && one.asked().one_call) one.enough = true;
