@@ -137,7 +137,7 @@ TEST_P(AcceleratorTest, ImpossibleLaunchesAreRefusedBefore) {
   struct Nothing {
     int64_t unused = 0;
   };
-  static const KernelImage none{"none", {}, {}};
+  static const KernelImage none{"none", {}, {}, {}};
   auto refused = [&](const LaunchShape& shape) {
     try {
       queue_->launch("norm", none, "no_kernel", shape, Nothing{});
