@@ -142,7 +142,8 @@ TEST(Chat, LineEditingAndHistoryInATerminal) {
 }
 
 TEST(Chat, CtrlCEndsAReplyAndTheConversationGoesOn) {
-  const Terminal terminal(kProgram + " chat --temp 0.9 --seed 3 -n -1 --min-p 0");
+  // So hot that the end of a reply is as likely as any token: it goes on until it is stopped.
+  const Terminal terminal(kProgram + " chat --temp 20 --top-k 0 --top-p 1 --min-p 0 --seed 3 -n -1");
   terminal.wait_for("/quit ends");
   terminal.type("What is an operating system? Write a long story about it.");
   terminal.key("Enter");

@@ -110,7 +110,7 @@ TEST(Generate, TextDoesNotDependOnThreadsOrMicroBatch) {
   const nlohmann::json plain = generated({"-p", "The file system", "-n", "24", "-t", "1"});
   EXPECT_EQ(plain["tokens"].size(), 24u);
   EXPECT_EQ(plain["finish_reason"], "length");
-  EXPECT_EQ(plain["arms"]["matmul"], "portable");
+  EXPECT_FALSE(plain["arms"]["matmul"].empty());
   for (const char* batch : {"1", "2", "512"})
     EXPECT_EQ(generated({"-p", "The file system", "-n", "24", "-t", "2", "-ub", batch})["tokens"], plain["tokens"]);
 }
@@ -232,7 +232,7 @@ TEST(Generate, RequestedArms) {
   EXPECT_EQ(generated({"-p", "a", "-n", "1", "--arm", "matmul=portable"})["arms"]["matmul"], "portable");
   const ProcessResult fallback = strata({"generate", "-p", "a", "-n", "1", "--arm", "matmul=warp"});
   EXPECT_EQ(fallback.exit_code, 0);
-  EXPECT_NE(fallback.err.find("arm matmul: warp refused: no such arm; using portable"), std::string::npos)
+  EXPECT_NE(fallback.err.find("arm matmul: warp refused: no such arm; using "), std::string::npos)
       << fallback.err;
   expect_failure({"generate", "-p", "a", "-n", "1", "--arm", "matmul=warp", "--strict-arms"}, {"matmul", "warp"});
 }
