@@ -29,8 +29,10 @@ constexpr std::array kModel{
                 .type = SettingType::Text,
                 .default_text = "cpu",
                 .group = "Model",
-                .help = "where operators run and weights and caches lie: cpu, cuda:0, hip:0 (strata devices lists them), "
-                        "or emu: device kernels on the CPU from their source, which is slow and proves no device"},
+                .help =
+                    "where operators run and weights and caches lie: cpu, cuda:0, hip:0 (strata devices lists them), "
+                    "emu: device kernels on the CPU from their source, or sim:gfx1100: their machine code for an "
+                    "AMD GPU in an interpreter; both are slow and prove no device"},
     SettingSpec{.name = "ctx_size",
                 .flags = "-c,--ctx-size",
                 .type = SettingType::Int,
