@@ -392,10 +392,10 @@ TEST(ServerAlone, AUsedPortIsAUsageError) {
 
 // Comments keep a stream alive while a prompt is read.
 TEST(ServerAlone, ALongPromptSendsSignsOfLife) {
-  const ServerProcess server({"--sse-ping-interval", "0.02", "-ub", "700"});
+  const ServerProcess server({"--sse-ping-interval", "0.02", "-ub", "3500"});
   httplib::Client client("127.0.0.1", server.port());
   const Json body{
-      {"prompt", std::vector<int>(700, 500)}, {"max_tokens", 1}, {"stream", true}, {"return_progress", true}};
+      {"prompt", std::vector<int>(3500, 500)}, {"max_tokens", 1}, {"stream", true}, {"return_progress", true}};
   const auto result = client.Post("/v1/completions", body.dump(), "application/json");
   ASSERT_TRUE(result);
   EXPECT_NE(result->body.find(": keep-alive\n\n"), std::string::npos);
