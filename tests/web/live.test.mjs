@@ -88,6 +88,9 @@ test('a stopped answer frees its slot', async () => {
   await page.getByRole('link', { name: 'Chat' }).click();
   await button('Settings').click();
   await page.getByLabel('Longest answer').fill('3000');
+  // So hot that the end is as likely as any token: the answer goes on until it is stopped.
+  for (const [label, value] of [['Temperature', '5'], ['Top k', '0'], ['Top p', '1'], ['Min p', '0']])
+    await page.getByLabel(label, { exact: true }).fill(value);
   await page.keyboard.press('Escape');
   await say('Tell a very long story.');
   await page.waitForFunction(() => [...document.querySelectorAll('.growing > .markdown')].some((node) => node.textContent.length > 40));
