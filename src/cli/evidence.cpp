@@ -10,12 +10,6 @@
 namespace strata::cli {
 namespace {
 
-std::string state_of(const std::optional<ParityRecord>& record, const std::string& source_folder, SourceSet set) {
-  if (!record) return "never run";
-  if (!record->passed) return "failed";
-  return record->source_hash == source_hash(source_folder, set) ? "verified" : "stale";
-}
-
 int run(CommandContext& context) {
   const Settings& settings = context.settings;
   const std::string folder = records_folder(settings);
@@ -26,11 +20,7 @@ int run(CommandContext& context) {
   for (const Chosen& chosen : chosen_arms(settings)) {
     const std::string& op = chosen.evidence->op;
     const auto record = read_record(folder, op, chosen.arm.name, chosen.arm.device_class);
-    const KernelImage* image = chosen.arm.image;
-    const SourceSet set = image == nullptr               ? SourceSet::Cpu
-                          : image->vendor == Vendor::Amd ? SourceSet::Amd
-                                                         : SourceSet::Cuda;
-    const std::string state = state_of(record, chosen.evidence->source_folder(), set);
+    const std::string state = record_state(record, chosen.evidence->source_folder(), chosen.arm.image);
     if (settings.get_bool("json")) {
       rows.push_back({{"operator", op},
                       {"arm", chosen.arm.name},

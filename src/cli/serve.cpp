@@ -191,11 +191,7 @@ server::ArmEvidence evidence_of(const std::string& folder, const std::string& op
     made.device_class = info.device_class;
     if (!std::filesystem::exists(folder)) return made;
     const auto record = read_record(folder, op, arm, info.device_class);
-    const SourceSet set = info.image != nullptr ? SourceSet::Cuda : SourceSet::Cpu;
-    made.state = !record                                                              ? "never run"
-                 : !record->passed                                                    ? "failed"
-                 : record->source_hash == source_hash(evidence->source_folder(), set) ? "verified"
-                                                                                      : "stale";
+    made.state = record_state(record, evidence->source_folder(), info.image);
     if (!record) return made;
     made.utilisation = record->utilisation;
     made.cases = record->cases;

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "device/message_pack.h"
 
 namespace strata {
 namespace {
@@ -29,8 +30,10 @@ struct Bytes {
 
 constexpr uint64_t kMachine = 224, kNoteSegment = 4, kMetadataNote = 32;
 
-// The metadata of the note "AMDGPU", in MessagePack.
-std::span<const unsigned char> metadata(const Bytes& elf) {
+}  // namespace
+
+std::span<const unsigned char> amd_metadata(std::span<const unsigned char> code, const std::string& where) {
+  const Bytes elf{code, where};
   const auto magic = elf.part(0, 64);
   if (std::memcmp(magic.data(),
                   "\x7f"
@@ -56,69 +59,10 @@ std::span<const unsigned char> metadata(const Bytes& elf) {
   elf.fail("has no metadata of kernels");
 }
 
-// MessagePack: what LLVM writes of it.
-class Pack {
- public:
-  explicit Pack(const Bytes& bytes) : bytes_(bytes) {}
-
-  uint64_t map() { return header(0x80, 0xde); }
-  uint64_t array() { return header(0x90, 0xdc); }
-
-  std::string_view text() {
-    const uint64_t tag = byte();
-    uint64_t size = tag & 31u;
-    if (tag >= 0xd9 && tag <= 0xdb)
-      size = big(1 << (tag - 0xd9));
-    else if (tag >> 5 != 5)
-      bytes_.fail("has metadata that is no text where text belongs");
-    const auto part = bytes_.part(at_, size);
-    at_ += size;
-    return {reinterpret_cast<const char*>(part.data()), part.size()};
-  }
-  uint64_t number() {
-    const uint64_t tag = byte();
-    if (tag < 0x80) return tag;
-    if (tag >= 0xcc && tag <= 0xcf) return big(1 << (tag - 0xcc));
-    bytes_.fail("has metadata that is no number where a number belongs");
-  }
-  bool truth() { return byte() == 0xc3; }
-
-  void skip(int depth = 0) {
-    if (depth > 8) bytes_.fail("has metadata that is nested too deeply");
-    const uint64_t tag = bytes_.number(at_, 1);
-    if (tag >> 4 == 8 || tag == 0xde || tag == 0xdf) {
-      for (uint64_t i = map(); i > 0; --i) skip(depth + 1), skip(depth + 1);
-    } else if (tag >> 4 == 9 || tag == 0xdc || tag == 0xdd) {
-      for (uint64_t i = array(); i > 0; --i) skip(depth + 1);
-    } else if (tag >> 5 == 5 || (tag >= 0xd9 && tag <= 0xdb)) {
-      (void)text();
-    } else if (tag == 0xc2 || tag == 0xc3) {
-      ++at_;
-    } else {
-      (void)number();
-    }
-  }
-
- private:
-  uint64_t byte() { return bytes_.number(at_++, 1); }
-  uint64_t big(int size) {
-    uint64_t value = 0;
-    for (int i = 0; i < size; ++i) value = value << 8 | byte();
-    return value;
-  }
-  uint64_t header(uint64_t small, uint64_t wide) {
-    const uint64_t tag = byte();
-    const uint64_t count = tag >> 4 == small >> 4 ? tag & 15u : tag == wide ? big(2) : tag == wide + 1 ? big(4) : ~0ull;
-    if (count > bytes_.data.size()) bytes_.fail("has metadata of another shape");  // an entry takes a byte at least
-    return count;
-  }
-
-  const Bytes& bytes_;
-  uint64_t at_ = 0;
-};
+namespace {
 
 // The struct of arguments is the one that is passed by value.
-uint32_t size_by_value(Pack& pack) {
+uint32_t size_by_value(MessagePack& pack) {
   uint64_t result = 0;
   for (uint64_t arguments = pack.array(); arguments > 0; --arguments) {
     uint64_t size = 0;
@@ -137,7 +81,7 @@ uint32_t size_by_value(Pack& pack) {
   return static_cast<uint32_t>(result);
 }
 
-AmdKernel read_kernel(Pack& pack) {
+AmdKernel read_kernel(MessagePack& pack) {
   AmdKernel kernel;
   struct Field {
     std::string_view key;
@@ -175,9 +119,7 @@ AmdKernel read_kernel(Pack& pack) {
 }  // namespace
 
 AmdCodeInfo read_amd_code(std::span<const unsigned char> code, const std::string& where) {
-  const Bytes elf{code, where};
-  const Bytes bytes{metadata(elf), where};
-  Pack pack(bytes);
+  MessagePack pack(amd_metadata(code, where), where);
   AmdCodeInfo info;
   for (uint64_t entries = pack.map(); entries > 0; --entries) {
     const std::string_view key = pack.text();

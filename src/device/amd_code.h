@@ -26,6 +26,9 @@ struct AmdCodeInfo {
   std::vector<AmdKernel> kernels;
 };
 
+// The note on kernels, in MessagePack. Error{Format} where there is none.
+std::span<const unsigned char> amd_metadata(std::span<const unsigned char> code, const std::string& where);
+
 // Error{Format} for bytes that are no code object of version 4 or newer; `where` names them.
 AmdCodeInfo read_amd_code(std::span<const unsigned char> code, const std::string& where);
 

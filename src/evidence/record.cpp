@@ -21,6 +21,16 @@ std::string source_hash(const std::string& op, SourceSet set) {
   return {};
 }
 
+const char* record_state(const std::optional<ParityRecord>& record, const std::string& source_folder,
+                         const KernelImage* image) {
+  if (!record) return "never run";
+  if (!record->passed) return "failed";
+  const SourceSet set = image == nullptr               ? SourceSet::Cpu
+                        : image->vendor == Vendor::Amd ? SourceSet::Amd
+                                                       : SourceSet::Cuda;
+  return record->source_hash == source_hash(source_folder, set) ? "verified" : "stale";
+}
+
 std::string record_path(const std::string& folder, const std::string& op, const std::string& arm,
                         const std::string& device_class) {
   return folder + "/parity/" + op + "/" + arm + "@" + device_class + ".json";

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "device/accelerator.h"
 #include "evidence/parity.h"
 
 namespace strata {
@@ -37,5 +38,8 @@ std::optional<ParityRecord> read_record(const std::string& folder, const std::st
 // operator. Contract, oracle, bound and cases count for all.
 enum class SourceSet : uint8_t { Cpu, Cuda, Amd };
 std::string source_hash(const std::string& op, SourceSet set = SourceSet::Cpu);
+// What a record says of an arm with that image (null: on the CPU): "never run", "failed", "stale" or "verified".
+const char* record_state(const std::optional<ParityRecord>& record, const std::string& source_folder,
+                         const KernelImage* image);
 
 }  // namespace strata

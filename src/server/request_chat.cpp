@@ -6,23 +6,15 @@
 namespace strata::server {
 namespace {
 
-void read_tool_choice(const Fields& fields, ServeRequest& request) {
-  const Json* choice = fields.find("tool_choice");
+void read_function_choice(const Fields& fields, ServeRequest& request) {
+  const Json* choice = read_tool_choice(fields, request);
   if (choice == nullptr) return;
-  using Kind = ToolChoice::Kind;
-  if (choice->is_string()) {
-    const auto& name = choice->get_ref<const std::string&>();
-    if (name != "auto" && name != "none" && name != "required")
-      fields.refuse("tool_choice", "must be auto, none, required or a function");
-    request.tool_choice.kind = name == "auto" ? Kind::Auto : name == "none" ? Kind::None : Kind::Required;
-    return;
-  }
   const Fields inner(*choice, "tool_choice");
   const Json* function = inner.object("function");
   if (function == nullptr) inner.refuse("function", "is missing");
   const auto name = Fields(*function, "tool_choice.function").text("name");
   if (!name) inner.refuse("function", "needs a name");
-  request.tool_choice = {Kind::Named, *name};
+  request.tool_choice = {ToolChoice::Kind::Named, *name};
 }
 
 void read_logprobs(const Fields& fields, ServeRequest& request) {
@@ -64,7 +56,7 @@ ServeRequest parse_chat_request(std::string_view body, const RequestDefaults& de
   for (const char* old : {"functions", "function_call"})
     if (fields.find(old) != nullptr) fields.refuse(old, "is the old form: use tools and tool_choice");
   request.parallel_calls = fields.boolean("parallel_tool_calls").value_or(true);
-  read_tool_choice(fields, request);
+  read_function_choice(fields, request);
   check_tool_choice(request, "tool_choice");
   return request;
 }

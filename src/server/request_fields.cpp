@@ -146,6 +146,17 @@ void set_tools(const Json& tools, const std::string& where, ServeRequest& reques
   text::parse_tool_schemas(request.chat.tools);  // refuses what is malformed
 }
 
+const Json* read_tool_choice(const Fields& fields, ServeRequest& request) {
+  const Json* choice = fields.find("tool_choice");
+  if (choice == nullptr || !choice->is_string()) return choice;
+  using Kind = ToolChoice::Kind;
+  const auto& name = choice->get_ref<const std::string&>();
+  if (name != "auto" && name != "none" && name != "required")
+    fields.refuse("tool_choice", "must be auto, none, required or a function");
+  request.tool_choice.kind = name == "auto" ? Kind::Auto : name == "none" ? Kind::None : Kind::Required;
+  return nullptr;
+}
+
 void check_tool_choice(const ServeRequest& request, const std::string& where) {
   const ToolChoice& choice = request.tool_choice;
   const bool needs = choice.kind == ToolChoice::Kind::Required || choice.kind == ToolChoice::Kind::Named;

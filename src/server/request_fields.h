@@ -16,6 +16,8 @@ void read_constraint(const Fields& fields, GenerateRequest& generation);  // res
 void set_schema(const Json& schema, GenerateRequest& generation);
 void read_template_fields(const Fields& fields, ServeRequest& request);  // chat_template_kwargs, reasoning_effort, ...
 void set_tools(const Json& tools, const std::string& where, ServeRequest& request);  // in the form of chat completions
+// auto, none and required. What else there is, and names a function in the API's own way; null where there is nothing.
+const Json* read_tool_choice(const Fields& fields, ServeRequest& request);
 void check_tool_choice(const ServeRequest& request, const std::string& where);
 
 }  // namespace strata::server

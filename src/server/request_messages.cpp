@@ -96,7 +96,7 @@ Json openai_tools(const Json& tools) {
   return list;
 }
 
-void read_tool_choice(const Fields& fields, ServeRequest& request) {
+void read_choice_object(const Fields& fields, ServeRequest& request) {
   const Json* choice = fields.object("tool_choice");
   if (choice == nullptr) return;
   const Fields inner(*choice, "tool_choice");
@@ -152,7 +152,7 @@ ServeRequest parse_messages_request(std::string_view body, const RequestDefaults
   read_thinking(fields, request);
   read_constraint(fields, request.generation);
   if (const Json* tools = fields.array("tools")) set_tools(openai_tools(*tools), "tools", request);
-  read_tool_choice(fields, request);
+  read_choice_object(fields, request);
   check_tool_choice(request, "tool_choice");
   return request;
 }

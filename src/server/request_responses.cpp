@@ -97,20 +97,12 @@ Json chat_tools(const Json& tools) {
   return list;
 }
 
-void read_tool_choice(const Fields& fields, ServeRequest& request) {
-  const Json* choice = fields.find("tool_choice");
+void read_function_choice(const Fields& fields, ServeRequest& request) {
+  const Json* choice = read_tool_choice(fields, request);
   if (choice == nullptr) return;
-  using Kind = ToolChoice::Kind;
-  if (choice->is_string()) {
-    const auto& name = choice->get_ref<const std::string&>();
-    if (name != "auto" && name != "none" && name != "required")
-      fields.refuse("tool_choice", "must be auto, none, required or a function");
-    request.tool_choice.kind = name == "auto" ? Kind::Auto : name == "none" ? Kind::None : Kind::Required;
-    return;
-  }
   const auto name = Fields(*choice, "tool_choice").text("name");
   if (!name) fields.refuse("tool_choice", "needs a name");
-  request.tool_choice = {Kind::Named, *name};
+  request.tool_choice = {ToolChoice::Kind::Named, *name};
 }
 
 void read_format(const Fields& fields, GenerateRequest& generation) {
@@ -168,7 +160,7 @@ ServeRequest parse_responses_request(std::string_view body, const RequestDefault
   read_format(fields, request.generation);
   if (const Json* tools = fields.array("tools")) set_tools(chat_tools(*tools), "tools", request);
   request.parallel_calls = fields.boolean("parallel_tool_calls").value_or(true);
-  read_tool_choice(fields, request);
+  read_function_choice(fields, request);
   check_tool_choice(request, "tool_choice");
   return request;
 }

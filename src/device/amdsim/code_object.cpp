@@ -3,7 +3,8 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "device/amdsim/message_pack.h"
+#include "device/amd_code.h"
+#include "device/message_pack.h"
 
 namespace strata::amdsim {
 namespace {
@@ -42,7 +43,7 @@ struct Relocation {
   uint64_t offset, info;
   int64_t addend;
 };
-constexpr uint32_t kLoad = 1, kNote = 4, kSectionSymbols = 11, kSectionRelocations = 4;
+constexpr uint32_t kLoad = 1, kSectionSymbols = 11, kSectionRelocations = 4;
 
 class File {
  public:
@@ -142,8 +143,8 @@ void relocate(const File& file, CodeObject& object) {
 
 KernelArgument read_argument(MessagePack& pack) {
   KernelArgument argument;
-  for (uint32_t n = pack.map(); n > 0; --n) {
-    const std::string key = pack.text();
+  for (uint64_t n = pack.map(); n > 0; --n) {
+    const std::string_view key = pack.text();
     if (key == ".offset")
       argument.offset = static_cast<uint32_t>(pack.number());
     else if (key == ".size")
@@ -158,48 +159,31 @@ KernelArgument read_argument(MessagePack& pack) {
 
 Kernel read_kernel(MessagePack& pack) {
   Kernel kernel;
-  for (uint32_t n = pack.map(); n > 0; --n) {
-    const std::string key = pack.text();
+  for (uint64_t n = pack.map(); n > 0; --n) {
+    const std::string_view key = pack.text();
     if (key == ".name")
       kernel.name = pack.text();
     else if (key == ".vgpr_count")
       kernel.vector_registers = static_cast<uint32_t>(pack.number());
-    else if (key == ".sgpr_count")
-      kernel.scalar_registers = static_cast<uint32_t>(pack.number());
-    else if (key == ".vgpr_spill_count" || key == ".sgpr_spill_count")
-      kernel.spilled += static_cast<uint32_t>(pack.number());
     else if (key == ".kernarg_segment_size")
       kernel.argument_bytes = static_cast<uint32_t>(pack.number());
     else if (key == ".args")
-      for (uint32_t k = pack.array(); k > 0; --k) kernel.arguments.push_back(read_argument(pack));
+      for (uint64_t k = pack.array(); k > 0; --k) kernel.arguments.push_back(read_argument(pack));
     else
       pack.skip();
   }
   return kernel;
 }
 
-void read_metadata(const File& file, CodeObject& object) {
-  for (const Segment& s : file.segments()) {
-    if (s.type != kNote) continue;
-    const auto note = file.part(s.offset, s.file_bytes);
-    size_t at = 0;
-    while (note.size() - at >= 12) {
-      uint32_t words[3];
-      std::memcpy(words, note.data() + at, sizeof(words));
-      const uint64_t name = (uint64_t{words[0]} + 3) / 4 * 4, body = (uint64_t{words[1]} + 3) / 4 * 4;
-      if (name + body > note.size() - at - 12) malformed("a note lies beyond its end");
-      if (words[2] == 32 && words[0] == 7 && std::memcmp(note.data() + at + 12, "AMDGPU", 7) == 0) {
-        MessagePack pack(note.subspan(at + 12 + name, words[1]));
-        for (uint32_t n = pack.map(); n > 0; --n) {
-          if (pack.text() != "amdhsa.kernels") {
-            pack.skip();
-            continue;
-          }
-          for (uint32_t k = pack.array(); k > 0; --k) object.kernels.push_back(read_kernel(pack));
-        }
-      }
-      at += 12 + name + body;
+void read_metadata(std::span<const unsigned char> file, CodeObject& object) {
+  const std::string where = "the code object";
+  MessagePack pack(amd_metadata(file, where), where);
+  for (uint64_t n = pack.map(); n > 0; --n) {
+    if (pack.text() != "amdhsa.kernels") {
+      pack.skip();
+      continue;
     }
+    for (uint64_t k = pack.array(); k > 0; --k) object.kernels.push_back(read_kernel(pack));
   }
 }
 
@@ -258,7 +242,7 @@ CodeObject load_code_object(std::span<const unsigned char> bytes) {
       (file.header().section_count > 0 && file.header().section_bytes != sizeof(Section)))
     malformed("its tables have another form");
   load_segments(file, object);
-  read_metadata(file, object);
+  read_metadata(bytes, object);
   read_descriptors(file, object);
   relocate(file, object);
   return object;

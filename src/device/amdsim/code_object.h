@@ -21,9 +21,8 @@ struct Kernel {
   std::string name;
   std::vector<KernelArgument> arguments;
   uint32_t argument_bytes = 0, shared_bytes = 0, scratch_bytes = 0;
-  uint32_t vector_registers = 0, scalar_registers = 0;
-  uint32_t spilled = 0;  // registers kept in memory
-  uint64_t entry = 0;    // address in the object
+  uint32_t vector_registers = 0;
+  uint64_t entry = 0;  // address in the object
   uint32_t resources1 = 0, resources2 = 0, resources3 = 0;
   uint16_t properties = 0;
   uint16_t preload = 0;

@@ -30,7 +30,7 @@ const std::map<std::string, std::set<std::string>> kMayUse = {
     {"cli", {"base", "gguf", "text", "device", "evidence", "ops", "model", "runtime", "measure", "server"}},
 };
 
-const std::set<std::string> kGenerated = {"version_commit.h", "source_hashes.h", "page_files.h"};
+const std::set<std::string> kGenerated = {"version_commit.h", "source_hashes.h"};
 
 struct Line {
   std::string file;
