@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -34,6 +35,12 @@ constexpr std::array kOwn{
                 .group = "Evidence",
                 .help = "write a record of each arm that passed",
                 .persistent = false},
+    SettingSpec{.name = "part",
+                .type = SettingType::Text,
+                .default_text = "1/1",
+                .group = "Evidence",
+                .help = "run a part of the cases: 2/8 is the second of eight. A part makes no record",
+                .persistent = false},
 };
 
 RecordContext record_context(const std::string& source_folder, const Accelerator* accelerator) {
@@ -49,6 +56,17 @@ RecordContext record_context(const std::string& source_folder, const Accelerator
   const std::time_t now = std::time(nullptr);
   context.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
   return context;
+}
+
+// "2/8".
+void read_part(const std::string& text, ParityOptions& options) {
+  constexpr int kMost = 1000;
+  int part = 0, parts = 0;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%4d/%4d%c", &part, &parts, &rest) != 2 || part < 1 || part > parts || parts > kMost)
+    throw Error(ErrorKind::Usage, "--part " + text + " is not PART/PARTS, from 1/1 to 1000/1000");
+  options.part = part - 1;
+  options.parts = parts;
 }
 
 std::string verdict(const ParityReport& report) {
@@ -104,6 +122,9 @@ int run(CommandContext& context) {
   if (settings.get_int("threads") > 0) options.threads = static_cast<int>(settings.get_int("threads"));
   options.cpu = allowed_cpu(settings);
   options.accelerator = chosen_accelerator(settings);
+  read_part(settings.get_text("part"), options);
+  if (settings.get_bool("record") && options.parts > 1)
+    throw Error(ErrorKind::Usage, "--record needs every case: leave --part out");
   const bool accelerated = options.accelerator != nullptr;
   if (settings.get_bool("record") && accelerated && options.accelerator->info().kind == AcceleratorKind::Emulation)
     throw Error(ErrorKind::Usage, "a run on the emulation proves nothing about a device: there is nothing to record");

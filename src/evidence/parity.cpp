@@ -61,12 +61,13 @@ class Runner {
     }
     const auto makers = evidence_.cases(options_.seed);
     int done = 0;
-    for (const auto& make : makers) {
+    for (size_t index = 0; index < makers.size(); ++index) {
+      if (static_cast<int>(index % static_cast<size_t>(options_.parts)) != options_.part) continue;
       if (options_.cancelled && options_.cancelled()) {
         fail("-", "interrupted after " + std::to_string(done) + " of " + std::to_string(makers.size()) + " cases");
         break;
       }
-      ParityCase test = make();
+      ParityCase test = makers[index]();
       const std::string refusal = test.refusal(arm_.name);
       if (refusal.empty())
         run_case(test);
@@ -180,6 +181,7 @@ class Runner {
   }
 
   void finish() {
+    if (options_.parts > 1) return;
     report_.mutants = static_cast<int>(mutants_.size());
     for (const auto& [name, caught] : mutants_) {
       report_.mutants_caught += caught;

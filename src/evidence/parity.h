@@ -100,6 +100,8 @@ struct ParityOptions {
   std::function<void(int done, int total)> progress;
   std::function<bool()> cancelled;
   bool stop_at_failure = false;  // the first failure is enough
+  // Case n is run where n mod parts = part: for slow tools. What takes all cases together is not asked of a part.
+  int part = 0, parts = 1;
 };
 
 // Runs every case. Never throws for a defect of the arm: that is a failure in the report.

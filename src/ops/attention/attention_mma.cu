@@ -22,19 +22,26 @@ __device__ void score_cells(const AttentionKernel& a, const Tile& tile, int firs
                             const float* inverse, float* scores) {
   constexpr int kPairs = kDim / 32, kBatch = kPairs < 4 ? kPairs : 4;  // pieces of a cell that are loaded at a time
   const int column = lane() % 4, line = lane() / 4;
-  const char* from[2];
-  for (int t = 0; t < 2; ++t) {
-    const int n = first + 8 * t + line;
-    from[t] = n < most ? cell_at(a.k, cell_of(a, tile, n), tile.kv_head) : nullptr;
+  const bool whole = first + 16 <= most;
+  const char* from[2] = {};
+  if (a.runs != 0) {
+    from[0] = cell_at(a.k, tile.begin + first + line, tile.kv_head) + 16 * column;
+    from[1] = from[0] + 8 * a.k.cell_bytes;
+  } else {
+    for (int t = 0; t < 2; ++t)
+      if (first + 8 * t + line < most)
+        from[t] = cell_at(a.k, cell_of(a, tile, first + 8 * t + line), tile.kv_head) + 16 * column;
   }
   float sums[2][4] = {}, waiting[3][2][4] = {};  // sums of 32, 64 and 128 channels whose neighbour is to come
   STRATA_UNROLL
   for (int batch = 0; batch < kPairs; batch += kBatch) {
-    Bits16 keys[2][kBatch] = {};
+    Bits16 keys[2][kBatch];
     STRATA_UNROLL
-    for (int i = 0; i < 2 * kBatch; ++i)
-      if (from[i / kBatch] != nullptr)
-        keys[i / kBatch][i % kBatch] = load_piece(from[i / kBatch], 4 * (batch + i % kBatch) + column);
+    for (int i = 0; i < 2 * kBatch; ++i) {
+      Bits16& key = keys[i / kBatch][i % kBatch];
+      if (!whole) key = {};
+      if (whole || first + 8 * (i / kBatch) + line < most) key = load_piece(from[i / kBatch], 4 * (batch + i % kBatch));
+    }
     STRATA_UNROLL
     for (int p = batch; p < batch + kBatch; ++p) {
       Left left[kParts];
@@ -51,22 +58,11 @@ __device__ void score_cells(const AttentionKernel& a, const Tile& tile, int firs
   for (int t = 0; t < 2; ++t)
     for (int i = 0; i < 4; ++i) {
       const int slot = line + 8 * (i / 2), n = first + 8 * t + 2 * column + i % 2;
+      if (slot >= tile.count) continue;
       float score = sums[t][i] * inverse[slot];
-      if (score != score && slot < tile.count && n < most) score = plain_score<kF16>(a, tile, slot, n);
+      if (score != score && n < most) score = plain_score<kF16>(a, tile, slot, n);
       scores[slot * kPitch + n] = score;
     }
-}
-
-template <bool kF16>
-__device__ void split_weights(const float* scores, const int* seen, char* operands) {
-  for (int i = thread(); i < kSlots * kCellSplit / 8; i += kThreads) {
-    const int slot = i / (kCellSplit / 8), piece = i % (kCellSplit / 8);
-    float x[8], rest[8] = {};
-    STRATA_UNROLL
-    for (int j = 0; j < 8; ++j)
-      x[j] = seen[slot] > 0 ? scores[slot * kPitch + piece * 8 + j] * (kF16 ? kWeightPower : 1.0f) : 0.0f;
-    store_parts<kF16>(operands, kCellSplit, slot, piece, x, rest);
-  }
 }
 
 template <int kDim, bool kF16>
@@ -80,16 +76,15 @@ __device__ void attend(const AttentionKernel& a) {
   const Tile tile = tile_of(a);
   const int most = all_seen(a, tile, kSlots, seen);
   if (most == 0) return;
-  load_queries<kDim, kF16, kThreads / kSlots>(a, tile, operands, inverse);
+  load_queries<kDim, kF16, kThreads>(a, tile, operands, inverse);
   barrier();
   for (int first = wave_index() * (kCellSplit / kWaves); first < (wave_index() + 1) * (kCellSplit / kWaves);
        first += 16)
     if (first < most) score_cells<kDim, kF16>(a, tile, first, most, operands, inverse, scores);
   barrier();
-  for (int slot = wave_index(); slot < tile.count; slot += kWaves)
-    if (seen[slot] > 0) weigh(a, tile, tile.first + slot, seen[slot], scores + slot * kPitch);
-  barrier();
-  split_weights<kF16>(scores, seen, operands);
+  for (int line = wave_index(); line < kSlots / 2; line += kWaves)
+    weigh_parts<kF16>(a, tile, line, seen, operands,
+                      [&](int slot, int n) { return load_float4(scores + slot * kPitch + n); });
   barrier();
   const int chunk = wave_index() % kChunks, share = wave_index() / kChunks;
   const int begin = share * kShare, end = begin + kShare;

@@ -23,7 +23,7 @@ struct Sizes {
   static constexpr int kKeySteps = kWaveCells / 16 * kBatches, kValueSteps = kShare / 16;
   static constexpr int kSteps = kKeySteps + kValueSteps;
   static constexpr int kWeightBytes = stream_weight_bytes(kDim);
-  static_assert(kSteps % kStages == 0);
+  static_assert(kSteps % kStages == 0 && kWaves == kSlots / 2);
 };
 
 // A tile of slots and a split.
@@ -107,9 +107,10 @@ struct Stream {
   }
 };
 
-// Scores of a slot take the place of its weights: four together, rows in different banks.
+// Scores of slots l and l + 8 take the place of their weights: four together, rows in different banks.
 __device__ float* score_at(char* weights, int slot, int n) {
-  return reinterpret_cast<float*>(weights + slot * kParts * kCellSplit * 2) + ((n / 4) ^ (slot & 7)) * 4 + n % 4;
+  constexpr int kBytes = kParts * kCellSplit * 2;
+  return reinterpret_cast<float*>(weights + (slot % 8 * 2 + slot / 8) * kBytes) + ((n / 4) ^ (slot & 7)) * 4 + n % 4;
 }
 
 template <int kDim, bool kF16>
@@ -154,37 +155,6 @@ __device__ void score_cells(const Stream<kDim>& stream, const int* seen, const c
         *score_at(weights, slot, n) = score;
       }
   }
-}
-
-// By a wave: the scores of a slot become its weights' parts, eight cells a lane; m and l of the split.
-template <bool kF16>
-__device__ void weigh_parts(const AttentionKernel& a, const Tile& tile, int slot, int seen, char* weights) {
-  float x[8], rest[8] = {}, largest = minus_infinity();
-  bool bad = false;
-  for (int half = 0; half < 2; ++half) {
-    const Float4 four = load_float4(score_at(weights, slot, 8 * lane() + 4 * half));
-    for (int i = 0; i < 4; ++i) x[4 * half + i] = 8 * lane() + 4 * half + i < seen ? four.v[i] : minus_infinity();
-  }
-  for (int i = 0; i < 8; ++i) {
-    bad = bad || x[i] != x[i];
-    largest = fmax_f32(x[i], largest);
-  }
-  largest = wave_max(largest);
-  const bool none = largest == minus_infinity();
-  float sum = 0;
-  for (int i = 0; i < 8; ++i) {
-    const bool weighs = 8 * lane() + i < seen && (!none || x[i] != x[i]);
-    const float weight = weighs ? exp_f32(x[i] - largest) : 0.0f;
-    sum += weight;
-    x[i] = weight * (kF16 ? kWeightPower : 1.0f);
-  }
-  sum = wave_sum(sum);  // after it no lane has scores to read
-  store_parts<kF16>(weights, kCellSplit, slot, lane(), x, rest);
-  if (gpu::ballot(bad) != 0) largest = f32_of_bits(0x7fc00000u);
-  if (lane() != 0 || seen == 0) return;
-  const int64_t at = partial_at(a, tile, tile.first + slot);
-  a.m[at] = largest;
-  a.l[at] = sum;
 }
 
 // The sums over the cells of a share of 64 channels: tile j has channel 8 · column + j. To repair is to do it again
@@ -292,13 +262,14 @@ __device__ void attend(const AttentionKernel& a) {
       if (thread() == 0) *tile = slots;
     }
     if (loaded != now.x) {
-      load_queries<kDim, kF16, kThreads / kSlots>(a, tile_at(a, now.x, now.split), queries, inverse);
+      load_queries<kDim, kF16, kThreads>(a, tile_at(a, now.x, now.split), queries, inverse);
       loaded = now.x;
     }
     barrier();
     score_cells<kDim, kF16>(stream, seen, queries, inverse, weights);
     barrier();
-    for (int slot = wave_index(); slot < kSlots; slot += kWaves) weigh_parts<kF16>(a, *tile, slot, seen[slot], weights);
+    weigh_parts<kF16>(a, *tile, wave_index(), seen, weights,
+                      [&](int slot, int n) { return load_float4(score_at(weights, slot, n)); });
     barrier();
     float sums[8][4];
     stream_values<kDim, kF16, false>(stream, weights, sums);

@@ -47,6 +47,8 @@ KvDevice cells_on_device(const Tensor& tensor, const RowPages& pages) {
           .aligned = rows_aligned(tensor, pages) ? 1 : 0};
 }
 
+bool pages_of_runs(const RowPages& pages) { return pages.page == nullptr || pages.rows % 32 == 0; }
+
 struct Kernels {
   const char* op;
   const KernelImage& image;
@@ -66,6 +68,7 @@ AttentionKernel kernel_of(const CellAttention& args, int64_t slots) {
           .counts = args.counts.as<int32_t>(),
           .ids = args.ids.as<int32_t>(),
           .id_row = args.ids.empty() ? 0 : args.ids.stride(0) / 4,
+          .runs = args.ids.empty() && pages_of_runs(args.k_pages) && pages_of_runs(args.v_pages) ? 1 : 0,
           .scale = args.scale,
           .dim = static_cast<int32_t>(args.dim()),
           .kv_heads = static_cast<int32_t>(args.kv_heads()),
@@ -106,7 +109,7 @@ void run_round(Queue& queue, const Kernels& kernels, AttentionKernel kernel, int
   queue.launch(kernels.op, kernels.image, kernels.split, {grid, {kernels.threads}, kernels.shared}, kernel);
   constexpr int64_t kChannels = 64;
   queue.launch(kernels.op, kernel_image_attention_merge, "attention_merge",
-               {{rows * heads * quotient_up(kernel.dim, kChannels)}, {256}, (2 * kMergeChunk + 512) * 4}, kernel);
+               {{rows * heads * quotient_up(kernel.dim, kChannels)}, {256}, kMergeShared}, kernel);
 }
 
 void run_rounds(Queue& queue, const Kernels& kernels, const CellAttention& args) {

@@ -7,6 +7,7 @@ namespace strata {
 
 inline constexpr int kCellSplit = 256;    // kSplit of softmax_kernel_types.h
 inline constexpr int kMergeChunk = 1024;  // splits whose weights lie in shared memory together
+inline constexpr int kMergeShared = (2 * kMergeChunk + 4 * 256 + 16) * 4;
 
 // `stream`: copies that a thread has under way, in steps of four pieces of 16 bytes.
 inline constexpr int kStreamThreads = 256, kStreamStages = 4;
@@ -36,6 +37,7 @@ struct AttentionKernel {
   const int32_t* counts;  // cells that each row sees
   const int32_t* ids;     // the cells of each row, or null: 0, 1, 2, ...
   int64_t id_row;
+  int32_t runs;  // 32 cells from a multiple of 32 on follow each other in memory
   float scale;
   int32_t dim, kv_heads, group, width;  // width: cells, or entries of a list, that a row can have
   int64_t rows;
