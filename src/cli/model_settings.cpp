@@ -211,6 +211,12 @@ constexpr std::array kSampler{
                 .max = 7,
                 .group = "Speculation",
                 .help = "tokens guessed at a time, at most; fewer when they do not hold"},
+    SettingSpec{.name = "ignore_eos",
+                .type = SettingType::Bool,
+                .default_text = "false",
+                .group = "Sampling",
+                .help = "go on past the end of the text",
+                .persistent = false},
     SettingSpec{.name = "repeat_limit",
                 .type = SettingType::Int,
                 .default_text = "0",
@@ -404,6 +410,7 @@ void set_generation(const Settings& settings, GenerateRequest& request) {
                                     : DraftKind::None;
   request.draft_max = static_cast<int>(settings.get_int("draft_max"));
   request.repeat_limit = settings.get_int("repeat_limit");
+  request.ignore_end = settings.get_bool("ignore_eos");
   request.sampler = sampler_options(settings);
 }
 

@@ -7,6 +7,7 @@
 #include "server/json.h"
 #include "server/reply.h"
 #include "server/server.h"
+#include "server/watch.h"
 
 namespace strata::server {
 
@@ -140,25 +141,6 @@ HttpResponse Server::generate(const HttpRequest& http, ServeRequest request) {
 }
 
 namespace {
-
-// How long a client that left may stay unnoticed.
-constexpr std::chrono::milliseconds kLook{50};
-
-// Says once in a while whether the client has left: asking takes a call of the system.
-class Watch {
- public:
-  explicit Watch(const std::function<bool()>& gone) : gone_(gone) {}
-  bool left() {
-    const auto now = std::chrono::steady_clock::now();
-    if (now < next_) return false;
-    next_ = now + kLook;
-    return gone_();
-  }
-
- private:
-  const std::function<bool()>& gone_;
-  std::chrono::steady_clock::time_point next_{};
-};
 
 ErrorFacts facts_of(const Event& failed) {
   return {.status = status_of(failed.error), .type = {}, .message = failed.message, .where = {}};

@@ -226,14 +226,6 @@ HttpResponse Server::detokenize(const HttpRequest& request) {
   return {.body = to_text({{"content", facts.engine->tokenizer().decode(ids, true)}})};
 }
 
-HttpResponse Server::embeddings(const HttpRequest& request) {
-  model();
-  parse_object(request.body);
-  throw RequestError(
-      501, "",
-      fmt::format("{} generates text and gives no embeddings: ask a model made for them", options_.model_name));
-}
-
 HttpResponse Server::asset(const HttpRequest& request) {
   const WebAsset* found = find_web_asset(request.head.path);
   HttpResponse response{.type = std::string(found->content_type)};

@@ -74,6 +74,7 @@ std::unique_ptr<ReplyWriter> make_writer(const ServeRequest& request, ReplyFacts
     case Api::Completions: return make_completions_writer(request, std::move(facts));
     case Api::Responses: return make_responses_writer(request, std::move(facts));
     case Api::Messages: return make_messages_writer(request, std::move(facts));
+    case Api::Embeddings: break;
   }
   return nullptr;
 }

@@ -14,7 +14,7 @@
 
 namespace strata::server {
 
-enum class Api : uint8_t { Chat, Completions, Responses, Messages };
+enum class Api : uint8_t { Chat, Completions, Responses, Messages, Embeddings };
 const char* to_string(Api api);
 
 // A request that is refused: `where` is the field that is wrong.
@@ -69,6 +69,13 @@ ServeRequest parse_chat_request(std::string_view body, const RequestDefaults& de
 ServeRequest parse_completions_request(std::string_view body, const RequestDefaults& defaults);
 ServeRequest parse_responses_request(std::string_view body, const RequestDefaults& defaults);
 ServeRequest parse_messages_request(std::string_view body, const RequestDefaults& defaults);
+
+struct EmbeddingsRequest {
+  std::vector<Prompt> inputs;
+  bool base64 = false, normalised = true;
+};
+// `native`: in llama.cpp's own form, where the text may be called content. `width`: of a vector.
+EmbeddingsRequest parse_embeddings_request(std::string_view body, int64_t vocabulary, int64_t width, bool native);
 
 struct TokenizeRequest {
   std::string content;

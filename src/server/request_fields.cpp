@@ -58,6 +58,7 @@ const char* to_string(Api api) {
     case Api::Completions: return "completions";
     case Api::Responses: return "responses";
     case Api::Messages: return "messages";
+    case Api::Embeddings: return "embeddings";
   }
   return "";
 }

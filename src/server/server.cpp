@@ -39,6 +39,7 @@ const std::vector<Server::Known>& Server::routes() {
       {"POST", "/v1/messages", &Server::messages, false},
       {"POST", "/v1/messages/count_tokens", &Server::count_messages, false},
       {"POST", "/v1/embeddings", &Server::embeddings, false},
+      {"POST", "/embedding", &Server::embeddings, false},
       {"POST", "/embeddings", &Server::embeddings, false},
       {"POST", "/tokenize", &Server::tokenize, false},
       {"POST", "/detokenize", &Server::detokenize, false},
@@ -169,6 +170,18 @@ HttpResponse Server::handle(const HttpRequest& request) {
   return response;
 }
 
+void Server::set_pooling(ModelFacts& facts) const {
+  const gguf::File& file = facts.engine->model().file();
+  facts.end_token = file.get_bool("tokenizer.ggml.add_eos_token").value_or(false);
+  if (!options_.embeddings) return;
+  try {
+    const std::optional<Pooling> own = file_pooling(file);
+    facts.pooling = options_.pooling ? options_.pooling : own.value_or(Pooling::Mean);
+  } catch (const Error& error) {
+    facts.no_vectors = error.message();
+  }
+}
+
 std::unique_ptr<Engine> Server::load() {
   std::unique_ptr<Engine> engine = options_.load();
   auto facts = std::make_unique<ModelFacts>();
@@ -181,6 +194,7 @@ std::unique_ptr<Engine> Server::load() {
   facts->defaults.vocabulary = engine->model().spec().vocabulary;
   facts->context =
       options_.defaults.generation.context > 0 ? options_.defaults.generation.context : engine->model().spec().context;
+  set_pooling(*facts);
   if (!facts->chat->note().empty()) log_.info(facts->chat->note());
   facts_ = std::move(facts);
   return engine;

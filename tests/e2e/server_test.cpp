@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "support/process.h"
 #include "support/server_process.h"
@@ -226,7 +227,8 @@ TEST_F(ServerTest, ErrorsHaveTheShapeOfTheApi) {
   const Json longer = answer("/v1/completions", {{"prompt", std::vector<int>(5000, 7)}}, 400)["error"];
   EXPECT_EQ(longer["type"], "exceed_context_size_error");
   EXPECT_EQ(longer["n_ctx"], 4096);
-  EXPECT_EQ(answer("/v1/embeddings", {{"input", "x"}}, 501)["error"]["type"], "not_supported_error");
+  const Json cut = answer("/v1/embeddings", {{"input", "x"}, {"dimensions", 8}}, 400)["error"];
+  EXPECT_EQ(cut["param"], "dimensions");
   EXPECT_EQ(client().Get("/nothing")->status, 404);
   EXPECT_EQ(client().Get("/v1/completions")->status, 405);
 }
@@ -265,10 +267,40 @@ TEST_F(ServerTest, TheMonitorHasItsFields) {
   for (const char* name : {"time", "uptime_s", "status", "model", "limits", "rates", "slots", "queue", "cache",
                            "drafts", "memory", "arms", "counts", "last"})
     EXPECT_TRUE(state.contains(name)) << name;
-  EXPECT_EQ(state["last"]["spans"].size(), 3u);
+  const Json& last = state["last"];
+  EXPECT_EQ(last["spans"].size(), 3u);
+  // The engine's stages lie within the request: their sum is no more than its time.
+  double sum = 0;
+  std::set<std::string> stages;
+  for (const Json& stage : last["stages"]) {
+    stages.insert(stage["name"].get<std::string>());
+    sum += stage["ms"].get<double>();
+    EXPECT_GT(stage["calls"], 0);
+  }
+  EXPECT_EQ(stages.count("prompt pass") + stages.count("output pass") + stages.count("choose"), 3u) << last.dump();
+  EXPECT_LE(sum, last["total_ms"].get<double>() * 1.05 + 1);  // clocks are read at slightly different places
+  EXPECT_EQ(last["operators"].size(), 0u);                    // not without --profile
   bool matmul = false;
   for (const Json& arm : state["arms"]) matmul = matmul || arm["operator"] == "matmul";
   EXPECT_TRUE(matmul);
+}
+
+TEST(ServerAlone, AProfileShowsOperatorsAndPrintsItsTables) {
+  ServerProcess server({"--profile"});
+  httplib::Client client("127.0.0.1", server.port());
+  ASSERT_TRUE(client.Post("/v1/completions", R"({"prompt":"The kernel","max_tokens":4})", "application/json"));
+  const Json state = Json::parse(client.Get("/monitor/state")->body);
+  ASSERT_GT(state["last"]["operators"].size(), 5u);
+  double before = 1e300;
+  bool matmul = false;
+  for (const Json& one : state["last"]["operators"]) {
+    matmul = matmul || one["name"].get<std::string>().starts_with("matmul ");
+    EXPECT_LE(one["ms"].get<double>(), before);
+    before = one["ms"];
+  }
+  EXPECT_TRUE(matmul);
+  server.send(SIGTERM);
+  EXPECT_NE(server.wait().err.find("sum of parts"), std::string::npos);
 }
 
 // A client that leaves frees its slot, whether its request is read, answered or still waits.

@@ -151,5 +151,36 @@ TEST(RequestsTest, ItemsOfTheResponsesApiBecomeMessages) {
             "accepted");
 }
 
+EmbeddingsRequest embeddings(const std::string& body, bool native = false) {
+  return parse_embeddings_request(body, 100, 8, native);
+}
+
+TEST(RequestsTest, TextsToEmbed) {
+  EXPECT_EQ(embeddings(R"({"input":"a","model":"m","user":"u"})").inputs.size(), 1u);
+  const EmbeddingsRequest several = embeddings(R"({"input":["a",[1,2]],"encoding_format":"base64","dimensions":8})");
+  ASSERT_EQ(several.inputs.size(), 2u);
+  EXPECT_EQ(several.inputs[0].text, "a");
+  EXPECT_EQ(several.inputs[1].tokens, (std::vector<int32_t>{1, 2}));
+  EXPECT_TRUE(several.base64 && several.normalised);
+  EXPECT_EQ(embeddings(R"({"input":[1,2]})").inputs.size(), 1u);
+  EXPECT_FALSE(embeddings(R"({"content":"a","embd_normalize":-1})", true).normalised);
+}
+
+TEST(RequestsTest, TextsToEmbedAreRefusedByField) {
+  const auto refused = [](const std::string& body) { return refusal([&] { embeddings(body); }); };
+  EXPECT_EQ(refused("{}"), "input: is missing");
+  EXPECT_EQ(refused(R"({"content":"a"})"), "input: is missing");
+  EXPECT_EQ(refused(R"({"input":[]})"), "input: is empty");
+  EXPECT_EQ(refused(R"({"input":{}})"), "input: must be a string, token ids, or a list of those");
+  EXPECT_EQ(refused(R"({"input":[100]})"), "input: 100 is no token of this model");
+  EXPECT_EQ(refused(R"({"input":"a","encoding_format":"int8"})"), "encoding_format: must be float or base64");
+  EXPECT_NE(refused(R"({"input":"a","dimensions":4})").find("dimensions: vectors of this model have 8 numbers"),
+            std::string::npos);
+  EXPECT_NE(refused(R"({"input":"a","embd_normalize":1})").find("embd_normalize: must be 2"), std::string::npos);
+  std::string many = R"({"input":["a")";
+  for (int i = 0; i < 2048; ++i) many += ",\"a\"";
+  EXPECT_EQ(refused(many + "]}"), "input: has 2049 texts, at most 2048");
+}
+
 }  // namespace
 }  // namespace strata::server
