@@ -69,6 +69,7 @@ struct GenerateCallbacks {
 struct GenerateResult {
   std::vector<int32_t> tokens;
   FinishReason reason = FinishReason::Length;
+  int32_t stop = -1;                              // number of the stop string that was met
   int64_t cached_tokens = 0;                      // of the prompt, that were not run: an earlier sequence held them
   double prompt_seconds = 0, output_seconds = 0;  // output: after the first token, which the prompt's last logits give
   std::array<DraftLength::Position, kMaxDrafts> drafts{};  // by position in the draft

@@ -255,6 +255,7 @@ GenerateResult Slot::result() {
   if (output_start_ != Clock::time_point{}) result_.output_seconds = seconds_since(output_start_);
   if (output_start_ == Clock::time_point{}) result_.prompt_seconds = seconds_since(start_);
   if (output_start_ != Clock::time_point{} && result_.reason != FinishReason::StopString) output_.finish();
+  result_.stop = output_.matched_stop();
   result_.drafts = length_.positions();
   return std::move(result_);
 }

@@ -291,6 +291,7 @@ bool Generator::on_text(Running& running, std::string_view bytes) {
 void Generator::on_finished(Running& running, GenerateResult result) {
   add_followers(running, nullptr, 0);
   Ending ending;
+  ending.stop = result.stop;
   if (running.reply) {
     ending.ended_in_thinking = running.reply->finish().ended_in_thinking;
     ending.stop = running.reply->matched_stop();

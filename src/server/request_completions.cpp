@@ -1,4 +1,4 @@
-// POST /v1/completions, /v1/embeddings, /tokenize, /detokenize
+// POST /v1/completions, /completion, /v1/embeddings, /tokenize, /detokenize
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -45,28 +45,48 @@ std::vector<Prompt> read_prompts(const Fields& fields, const char* name, size_t 
   return prompts;
 }
 
-ServeRequest parse_completions_request(std::string_view body, const RequestDefaults& defaults) {
-  const Json parsed = parse_object(body);
-  const Fields fields(parsed, "");
+namespace {
+
+// What both forms have.
+ServeRequest begin_request(const Fields& fields, const RequestDefaults& defaults, Api api) {
   ServeRequest request;
-  request.api = Api::Completions;
+  request.api = api;
   request.generation = defaults.generation;
+  if (api == Api::Completions) request.generation.max_tokens = 16;  // as the OpenAI API has it
   request.model = fields.text("model").value_or("");
   read_stream(fields, request);
   request.prompts = read_prompts(fields, "prompt", kMaxPrompts, defaults.vocabulary);
   read_sampling(fields, defaults, request.generation);
-  request.generation.max_tokens = 16;  // as the OpenAI API has it
   for (const char* name : {"n_predict", "max_tokens"})
     if (const auto limit = fields.integer(name, -1, kMaxTokens)) request.generation.max_tokens = *limit;
   if (const auto stop = fields.texts("stop", kMaxStops)) request.generation.stop = *stop;
   request.choices = fields.integer("n", 1, 64).value_or(1);
+  read_constraint(fields, request.generation);
+  return request;
+}
+
+}  // namespace
+
+ServeRequest parse_completions_request(std::string_view body, const RequestDefaults& defaults) {
+  const Json parsed = parse_object(body);
+  const Fields fields(parsed, "");
+  ServeRequest request = begin_request(fields, defaults, Api::Completions);
   if (const auto best = fields.integer("best_of", 1, 64); best && *best != request.choices)
     fields.refuse("best_of", "must be left out, or equal to n");
   if (const auto suffix = fields.text("suffix"); suffix && !suffix->empty())
     fields.refuse("suffix", "is not supported: this server continues texts at their end");
   request.echo = fields.boolean("echo").value_or(false);
   if (const auto top = fields.integer("logprobs", 0, 20)) request.top_logprobs = static_cast<int>(*top);
-  read_constraint(fields, request.generation);
+  return request;
+}
+
+ServeRequest parse_native_request(std::string_view body, const RequestDefaults& defaults) {
+  const Json parsed = parse_object(body);
+  const Fields fields(parsed, "");
+  ServeRequest request = begin_request(fields, defaults, Api::Native);
+  if (fields.boolean("return_tokens").value_or(false)) request.top_logprobs = 0;  // scores name their tokens
+  if (const auto top = fields.integer("n_probs", 0, 100); top && *top > 0)
+    request.top_logprobs = static_cast<int>(*top);
   return request;
 }
 

@@ -34,6 +34,8 @@ const std::vector<Server::Known>& Server::routes() {
       {"POST", "/chat/completions", &Server::chat, false},
       {"POST", "/v1/chat/completions/input_tokens", &Server::count_chat, false},
       {"POST", "/v1/completions", &Server::completions, false},
+      {"POST", "/completion", &Server::native_completion, false},
+      {"POST", "/completions", &Server::native_completion, false},
       {"POST", "/v1/responses", &Server::responses, false},
       {"POST", "/v1/responses/input_tokens", &Server::count_responses, false},
       {"POST", "/v1/messages", &Server::messages, false},

@@ -99,6 +99,7 @@ class Server {
   struct Session;
   HttpResponse chat(const HttpRequest& request);
   HttpResponse completions(const HttpRequest& request);
+  HttpResponse native_completion(const HttpRequest& request);
   HttpResponse responses(const HttpRequest& request);
   HttpResponse messages(const HttpRequest& request);
   HttpResponse count_chat(const HttpRequest& request);

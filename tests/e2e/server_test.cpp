@@ -111,6 +111,55 @@ TEST_F(ServerTest, StopStringsLengthsAndUsage) {
   EXPECT_EQ(anthropic["stop_sequence"], " is used");
 }
 
+TEST_F(ServerTest, LlamaCppsOwnCompletion) {
+  const Json body{{"prompt", "The Linux kernel"}, {"n_predict", 6}, {"ignore_eos", true}, {"return_tokens", true}};
+  const Json made = answer("/completion", body);
+  EXPECT_EQ(made["content"],
+            answer("/v1/completions", {{"prompt", "The Linux kernel"}, {"max_tokens", 6}})["choices"][0]["text"]);
+  EXPECT_EQ(made["stop_type"], "limit");
+  EXPECT_EQ(made["prompt"], "The Linux kernel");
+  EXPECT_EQ(made["tokens"].size(), 6u);
+  EXPECT_EQ(answer("/detokenize", {{"tokens", made["tokens"]}})["content"], made["content"]);
+  std::string text;
+  const auto events = stream("/completion", body);
+  for (const Json& event : events) text += event["content"];
+  EXPECT_EQ(text, made["content"]);
+  EXPECT_EQ(events.back()["stop"], true);
+  const std::string word = text.substr(text.size() / 2, 3);
+  const Json stopped =
+      answer("/completion", {{"prompt", "The Linux kernel"}, {"n_predict", 6}, {"stop", {"@@", word}}});
+  EXPECT_EQ(stopped["stop_type"], "word");
+  EXPECT_EQ(stopped["stopping_word"], word);
+  const Json scored = answer("/completion", {{"prompt", "The"}, {"n_predict", 2}, {"n_probs", 2}});
+  ASSERT_EQ(scored["completion_probabilities"].size(), 2u);
+  EXPECT_EQ(scored["completion_probabilities"][0]["top_logprobs"].size(), 2u);
+  EXPECT_EQ(answer("/completion", {{"prompt", {"a", "b"}}, {"n_predict", 1}}).size(), 2u);
+}
+
+// The first token of a prompt whose beginning of 1,000 tokens is kept costs one piece of a prompt.
+TEST_F(ServerTest, AKeptBeginningIsNotReadAgain) {
+  std::vector<int> prompt;
+  for (int i = 0; i < 1000; ++i) prompt.push_back(i * 37 % 900 + 20);
+  const auto ask = [&](size_t length) {
+    std::vector<int> tokens(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>(length));
+    return answer("/v1/completions", {{"prompt", tokens}, {"max_tokens", 2}, {"ignore_eos", true}});
+  };
+  until_idle();
+  ask(1000);
+  const Json again = ask(1000);
+  EXPECT_LE(again["timings"]["prompt_n"], 64);  // kCheckpointStep
+  for (int i = 0; i < 30; ++i) prompt.push_back(i + 20);
+  until_idle();
+  const Json longer = ask(1030);
+  EXPECT_LE(longer["timings"]["prompt_n"], 64 + 30);
+  EXPECT_GE(longer["timings"]["cache_n"], 1000 - 64);
+  for (const Json& stage : get("/monitor/state")["last"]["stages"]) {
+    if (stage["name"] == "prompt pass") {
+      EXPECT_EQ(stage["calls"], 1);
+    }
+  }
+}
+
 TEST_F(ServerTest, SamplingIsRepeatableAndChoicesDiffer) {
   const Json body{{"prompt", "The Linux kernel"}, {"max_tokens", 12}, {"temperature", 0.9}, {"seed", 5}, {"n", 3}};
   const Json first = answer("/v1/completions", body), second = answer("/v1/completions", body);

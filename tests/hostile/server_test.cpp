@@ -95,6 +95,7 @@ Hostile wrong_shape(Random& random) {
        {"{}", "{\"prompt\":null}", "{\"prompt\":[]}", "{\"prompt\":[[]]}", "{\"prompt\":[99999999]}",
         "{\"prompt\":[-1]}", "{\"prompt\":{}}", R"({"prompt":"x","suffix":"y"})", R"({"prompt":"x","best_of":3})",
         R"({"prompt":"x","logprobs":100})", R"({"prompt":"x","n":0})", R"({"prompt":""})"}},
+      {"/completion", {"{}", "{\"prompt\":7}", R"({"prompt":"x","n_predict":-9})", R"({"prompt":"x","n_probs":1e9})"}},
       {"/v1/responses",
        {"{}", "{\"input\":7}", "{\"input\":[]}", "{\"input\":[7]}", R"({"input":[{"type":"web_search_call"}]})",
         R"({"input":"x","previous_response_id":"resp_1"})", R"({"input":"x","tools":[{"type":"web_search"}]})",

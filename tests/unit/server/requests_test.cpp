@@ -151,6 +151,24 @@ TEST(RequestsTest, ItemsOfTheResponsesApiBecomeMessages) {
             "accepted");
 }
 
+TEST(RequestsTest, TheNativeFormOfACompletion) {
+  const auto native = [](const std::string& more) {
+    return parse_native_request(R"({"prompt":"a")" + more + "}", defaults());
+  };
+  const ServeRequest plain = native("");
+  EXPECT_EQ(plain.api, Api::Native);
+  EXPECT_EQ(plain.generation.max_tokens, -1);  // what the server's default is
+  EXPECT_EQ(plain.top_logprobs, -1);
+  const ServeRequest full = native(R"(,"n_predict":7,"ignore_eos":true,"n_probs":3,"stop":["x"],"cache_prompt":true,
+      "id_slot":-1,"repeat_penalty":1.1,"repeat_last_n":64,"grammar":"root ::= \"a\"","return_tokens":true)");
+  EXPECT_EQ(full.generation.max_tokens, 7);
+  EXPECT_TRUE(full.generation.ignore_end);
+  EXPECT_EQ(full.top_logprobs, 3);
+  EXPECT_TRUE(full.generation.grammar.has_value());
+  EXPECT_EQ(native(R"(,"return_tokens":true)").top_logprobs, 0);
+  EXPECT_EQ(refusal([&] { native(R"(,"n_probs":-1)"); }), "n_probs: must be 0 to 100");
+}
+
 EmbeddingsRequest embeddings(const std::string& body, bool native = false) {
   return parse_embeddings_request(body, 100, 8, native);
 }
