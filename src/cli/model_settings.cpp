@@ -205,6 +205,7 @@ constexpr std::array kSampler{
                     "guess tokens and check them together: from the text so far, or by the model's MTP block; changes "
                     "speed, never the text"},
     SettingSpec{.name = "draft_max",
+                .flags = "--draft-max,--spec-draft-n-max",
                 .type = SettingType::Int,
                 .default_text = "7",
                 .min = 0,

@@ -70,6 +70,10 @@ constexpr std::array kOwn{
                 .max = 16777216,
                 .group = "Server",
                 .help = "tokens of an answer where the request does not say; -1: until it ends or the context is full"},
+    SettingSpec{.name = "chat_template",
+                .type = SettingType::Text,
+                .group = "Server",
+                .help = "text of a chat template instead of the model file's"},
     SettingSpec{.name = "chat_template_file",
                 .type = SettingType::Path,
                 .group = "Server",
@@ -238,6 +242,7 @@ server::ServerOptions server_options(CommandContext& context, Profiler* profiler
   options.defaults = defaults_of(settings);
   const std::string model = model_path(settings);
   options.model_name = name_of(settings, model);
+  options.chat_template = settings.get_text("chat_template");
   if (const std::string& path = settings.get_text("chat_template_file"); !path.empty())
     options.chat_template = read_file(path, kMaxFile);
   options.build = fmt::format("strata {}", version_text());
