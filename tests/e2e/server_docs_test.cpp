@@ -70,6 +70,23 @@ TEST(ServerDocs, ExamplesWork) {
   std::printf("%d examples of the shell, %d of python\n", shell, scripts);
 }
 
+// The official npm clients of the OpenAI and Anthropic APIs, where `./run test` has fetched them.
+TEST(ServerDocs, TheOfficialClientsWork) {
+  const std::filesystem::path folder = STRATA_SOURCE_DIR "/build/clients";
+  const std::string node = "/usr/bin/node";
+  if (!std::filesystem::exists(node)) GTEST_SKIP() << "skipped: no node";
+  if (!std::filesystem::exists(folder / "node_modules" / "openai")) GTEST_SKIP() << "skipped: no packages: ./run test";
+  // Beside its packages, where node looks for them.
+  const std::string script = (folder / "clients.mjs").string();
+  std::filesystem::copy_file(STRATA_SOURCE_DIR "/tests/e2e/server/clients.mjs", script,
+                             std::filesystem::copy_options::overwrite_existing);
+  const ServerProcess server({"--draft", "auto"});
+  const ProcessResult result = run({node, script, server.url()}, {"PATH=/usr/bin:/bin"}, {}, std::chrono::minutes(2));
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_NE(result.out.find("ok   openai: chat"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("ok   anthropic: messages"), std::string::npos) << result.out;
+}
+
 // The README's third command, with nothing to build: the page at the address that it prints.
 TEST(ServerDocs, TheThirdCommandOfTheReadmeShowsThePage) {
   if (!std::filesystem::exists(STRATA_SOURCE_DIR "/build/release/strata")) GTEST_SKIP() << "skipped: no release build";

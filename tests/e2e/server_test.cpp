@@ -379,6 +379,35 @@ TEST_F(ServerTest, AClientThatLeavesFreesItsSlot) {
   EXPECT_EQ(answer("/v1/chat/completions", chat())["choices"][0]["message"]["content"], kLs);
 }
 
+// In the middle of its prompt: within the step under way, here 64 of 4,000 tokens.
+TEST(ServerAlone, AClientThatLeavesWhileItsPromptIsReadFreesItsSlot) {
+  const ServerProcess server({"--slots", "1", "-ub", "64"});
+  httplib::Client client("127.0.0.1", server.port());
+  const auto state = [&] { return Json::parse(client.Get("/monitor/state")->body); };
+  for (const char* path : {"/v1/completions", "/v1/embeddings"}) {
+    std::vector<int> tokens(4000);
+    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int>(i * 37 % 900 + 20);
+    const std::string body = Json{{"prompt", tokens}, {"input", tokens}, {"max_tokens", 5}}.dump();
+    auto left = std::make_unique<RawConnection>(server.port());
+    left->send(std::string("POST ") + path +
+               " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    Json slot;
+    for (int i = 0; i < 2000; ++i) {
+      slot = state()["slots"][0];
+      if (slot["state"] == "prompt" && slot["prompt_done"] > 0) break;
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    ASSERT_EQ(slot["state"], "prompt") << path;
+    const int64_t before = state()["counts"]["cancelled"];
+    left.reset();
+    Json after;
+    for (int i = 0; i < 400 && (after = state())["slots"][0]["state"] != "idle"; ++i)
+      std::this_thread::sleep_for(milliseconds(5));
+    EXPECT_EQ(after["counts"]["cancelled"], before + 1) << path;
+    EXPECT_LT(after["counts"]["prompt_tokens"], 4000) << path;  // of both together: most was never read
+  }
+}
+
 TEST_F(ServerTest, AFullQueueSaysWhenToTryAgain) {
   until_idle();
   const Json body{{"prompt", "x"}, {"max_tokens", 60}, {"ignore_eos", true}, {"repeat_limit", 0}};
