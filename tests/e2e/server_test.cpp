@@ -447,6 +447,20 @@ TEST(ServerAlone, KeysHostsAndOriginsAreChecked) {
   EXPECT_EQ(server.raw("GET /health HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n").substr(9, 3), "403");
 }
 
+// What the flag sets holds where a request does not say otherwise.
+TEST(ServerAlone, IgnoreEosIsASettingAndAField) {
+  const ServerProcess server({"--ignore-eos", "-n", "30"});
+  httplib::Client client("127.0.0.1", server.port());
+  const auto tokens = [&](const std::string& more) {
+    const auto result =
+        client.Post("/v1/chat/completions",
+                    R"({"messages":[{"role":"user","content":"What does ls do?"}])" + more + "}", "application/json");
+    return result ? Json::parse(result->body)["usage"]["completion_tokens"].get<int>() : -1;
+  };
+  EXPECT_EQ(tokens(""), 30);
+  EXPECT_LT(tokens(R"(,"ignore_eos":false)"), 30);
+}
+
 TEST(ServerAlone, AnOpenServerWithoutAKeyWarnsLoudly) {
   ServerProcess server({"--host", "0.0.0.0"});
   EXPECT_NE(server.err().find("ANYONE who reaches 0.0.0.0:"), std::string::npos) << server.err();
