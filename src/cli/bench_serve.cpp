@@ -6,11 +6,13 @@
 #include <atomic>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/model_settings.h"
+#include "measure/disturbance.h"
 #include "measure/token_trace.h"
 #include "server/bench_client.h"
 #include "server/server.h"
@@ -64,7 +66,16 @@ constexpr std::array kOwn{
 struct Level {
   int64_t clients = 0;
   double seconds = 0;
+  double cpu_seconds = 0;  // processor time of the program without its clients
   std::vector<MeasuredAnswer> answers;
+};
+
+constexpr int kPairs = 9;
+
+// What a token costs with the server and its HTTP around the engine, beyond what it costs without: medians of pairs
+// of the same request, one after the other.
+struct Overhead {
+  double cpu = 0, wall = 0;  // seconds a token
 };
 
 double mean(const std::vector<double>& values) {
@@ -96,6 +107,7 @@ class BenchServe {
   int run() {
     const double alone = engine_rate();
     start();
+    const std::optional<Overhead> overhead = measure_overhead();
     std::vector<Level> levels;
     for (const int64_t clients : context_.settings.get_ints("bench_serve.clients")) levels.push_back(measure(clients));
     const Json cached = cached_prefix();
@@ -103,26 +115,58 @@ class BenchServe {
     for (const Level& level : levels) results.push_back(result_of(level));
     stop();
     if (context_.settings.get_bool("json"))
-      fmt::print("{}\n",
-                 Json{{"engine_output_per_second", alone}, {"levels", results}, {"cached_prefix", cached}}.dump(2));
+      fmt::print("{}\n", Json{{"engine_output_per_second", alone},
+                              {"overhead_per_token", json_of(overhead)},
+                              {"levels", results},
+                              {"cached_prefix", cached}}
+                             .dump(2));
     else
-      print(alone, results, cached);
+      print(alone, overhead, results, cached);
     return 0;
   }
 
  private:
   std::vector<int32_t> next_prompt() { return token_trace(vocabulary_, prompt_, 1000 + next_seed_++); }
 
+  GenerateResult generate_alone(Engine& engine) {
+    GenerateRequest request;
+    set_generation(context_.settings, request);
+    request.prompt = next_prompt();
+    request.max_tokens = output_;
+    request.ignore_end = true;
+    return engine.generate(request);
+  }
+
+  // A second engine beside the server's, where that takes no memory of a device: outputs in turns, one without the
+  // server and one through it.
+  std::optional<Overhead> measure_overhead() {
+    EngineOptions options = engine_options(context_.settings);
+    if (options.device != "cpu") return std::nullopt;
+    Engine engine(options, context_.log);
+    std::vector<double> cpu, wall;
+    for (int i = 0; i < kPairs && !context_.interrupted; ++i) {
+      const double begin = read_load().own;
+      const GenerateResult alone = generate_alone(engine);
+      const double middle = read_load().own;
+      const MeasuredAnswer served = server::measured_completion(port_, next_prompt(), output_);
+      const double end = read_load().own;
+      const auto tokens = static_cast<double>(output_);
+      cpu.push_back((end - middle - served.client_cpu - (middle - begin)) / tokens);
+      wall.push_back(served.per_token() - alone.output_seconds / (tokens - 1));
+    }
+    return Overhead{percentile(cpu, 0.5), percentile(wall, 0.5)};
+  }
+
+  static Json json_of(const std::optional<Overhead>& overhead) {
+    if (!overhead) return nullptr;
+    return {{"cpu_us", overhead->cpu * 1e6}, {"wall_us", overhead->wall * 1e6}};
+  }
+
   // One output without a server, tokens a second: what one client could get at best.
   double engine_rate() {
     std::vector<double> rates;
     for (int i = 0; i < 3; ++i) {
-      GenerateRequest request;
-      set_generation(context_.settings, request);
-      request.prompt = next_prompt();
-      request.max_tokens = output_;
-      request.ignore_end = true;
-      const GenerateResult result = engine_->generate(request);
+      const GenerateResult result = generate_alone(*engine_);
       if (result.output_seconds > 0)
         rates.push_back(static_cast<double>(result.tokens.size() - 1) / result.output_seconds);
     }
@@ -156,6 +200,7 @@ class BenchServe {
     for (int64_t i = 0; i < requests; ++i) prompts.push_back(next_prompt());
     Level level{.clients = clients, .seconds = 0, .answers = std::vector<MeasuredAnswer>(prompts.size())};
     std::atomic<size_t> next{0};
+    const double cpu = read_load().own;
     const auto start = std::chrono::steady_clock::now();
     std::vector<std::thread> threads;
     for (int64_t i = 0; i < clients; ++i)
@@ -165,6 +210,8 @@ class BenchServe {
       });
     for (std::thread& thread : threads) thread.join();
     level.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    level.cpu_seconds = read_load().own - cpu;
+    for (const MeasuredAnswer& answer : level.answers) level.cpu_seconds -= answer.client_cpu;
     if (context_.interrupted) {
       stop();
       throw Error(ErrorKind::Interrupted, "interrupted");
@@ -213,6 +260,7 @@ class BenchServe {
             {"output_tokens", output},
             {"prompt_per_second", static_cast<double>(prompt) / level.seconds},
             {"output_per_second", static_cast<double>(output) / level.seconds},
+            {"cpu_ms_per_output_token", level.cpu_seconds * 1e3 / static_cast<double>(std::max<int64_t>(output, 1))},
             {"ttft", spread(first)},
             {"tpot", spread(per_token)},
             {"itl", spread(gaps)},
@@ -226,9 +274,12 @@ class BenchServe {
     fmt::print("\n");
   }
 
-  void print(double alone, const Json& results, const Json& cached) const {
+  void print(double alone, const std::optional<Overhead>& overhead, const Json& results, const Json& cached) const {
     fmt::print("prompts of {} tokens, answers of {}; the engine alone: {:.1f} output tokens/s\n", prompt_, output_,
                alone);
+    if (overhead)  // 20 tokens/s: 50 ms a token
+      fmt::print("the server adds {:.0f} us of processor time a token, {:.0f} us of waiting: {:.2f} % at 20 tokens/s\n",
+                 overhead->cpu * 1e6, overhead->wall * 1e6, std::max(overhead->cpu, overhead->wall) / 0.05 * 100);
     const double base = results[0]["output_per_second"];
     for (const Json& result : results) {
       fmt::print("\n{:=^82}\n", fmt::format(" {} clients ", result["clients"].get<int64_t>()));
@@ -239,6 +290,7 @@ class BenchServe {
       fmt::print("{:<34}{:>12.2f}\n", "prompt tokens/s", result["prompt_per_second"].get<double>());
       fmt::print("{:<34}{:>12.2f}   {:.2f} x the first\n", "output tokens/s", result["output_per_second"].get<double>(),
                  result["output_per_second"].get<double>() / base);
+      fmt::print("{:<34}{:>12.3f}\n", "processor ms per output token", result["cpu_ms_per_output_token"].get<double>());
       fmt::print("{:<34}{:>12}{:>12}{:>12}{:>12}\n", "", "mean", "p50", "p90", "p99");
       print_spread("time to first token (ms)", result["ttft"]);
       print_spread("time per output token (ms)", result["tpot"]);

@@ -20,6 +20,7 @@ constexpr std::array kChat{
                 .group = "Chat",
                 .help = "system turn at the head of the conversation"},
     SettingSpec{.name = "think",
+                .flags = "--think,--reasoning",
                 .type = SettingType::Choice,
                 .default_text = "auto",
                 .choices = "auto|on|off",

@@ -64,12 +64,6 @@ constexpr std::array kOwn{
                 .help = "end before this string; may be given several times",
                 .repeatable = true,
                 .persistent = false},
-    SettingSpec{.name = "ignore_eos",
-                .type = SettingType::Bool,
-                .default_text = "false",
-                .group = "Generate",
-                .help = "go on past the end of the text",
-                .persistent = false},
     SettingSpec{.name = "grammar",
                 .type = SettingType::Text,
                 .group = "Generate",
@@ -313,7 +307,6 @@ class Generate {
     request_.context = settings_.get_int("ctx_size");
     set_generation(settings_, request_);
     request_.stop = settings_.get_texts("stop");
-    request_.ignore_end = settings_.get_bool("ignore_eos");
     request_.grammar = std::move(grammar);
   }
 

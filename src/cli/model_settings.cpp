@@ -205,12 +205,19 @@ constexpr std::array kSampler{
                     "guess tokens and check them together: from the text so far, or by the model's MTP block; changes "
                     "speed, never the text"},
     SettingSpec{.name = "draft_max",
+                .flags = "--draft-max,--spec-draft-n-max",
                 .type = SettingType::Int,
                 .default_text = "7",
                 .min = 0,
                 .max = 7,
                 .group = "Speculation",
                 .help = "tokens guessed at a time, at most; fewer when they do not hold"},
+    SettingSpec{.name = "ignore_eos",
+                .type = SettingType::Bool,
+                .default_text = "false",
+                .group = "Sampling",
+                .help = "go on past the end of the text",
+                .persistent = false},
     SettingSpec{.name = "repeat_limit",
                 .type = SettingType::Int,
                 .default_text = "0",
@@ -404,6 +411,7 @@ void set_generation(const Settings& settings, GenerateRequest& request) {
                                     : DraftKind::None;
   request.draft_max = static_cast<int>(settings.get_int("draft_max"));
   request.repeat_limit = settings.get_int("repeat_limit");
+  request.ignore_end = settings.get_bool("ignore_eos");
   request.sampler = sampler_options(settings);
 }
 

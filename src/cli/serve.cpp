@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/evidence_settings.h"
 #include "cli/model_settings.h"
+#include "cli/profile_settings.h"
 #include "cli/version.h"
 #include "evidence/record.h"
 #include "ops/registry.h"
@@ -69,6 +70,10 @@ constexpr std::array kOwn{
                 .max = 16777216,
                 .group = "Server",
                 .help = "tokens of an answer where the request does not say; -1: until it ends or the context is full"},
+    SettingSpec{.name = "chat_template",
+                .type = SettingType::Text,
+                .group = "Server",
+                .help = "text of a chat template instead of the model file's"},
     SettingSpec{.name = "chat_template_file",
                 .type = SettingType::Path,
                 .group = "Server",
@@ -136,6 +141,18 @@ constexpr std::array kOwn{
                 .default_text = "true",
                 .group = "Server",
                 .help = "answer GET /slots"},
+    SettingSpec{.name = "embeddings",
+                .flags = "--embeddings,--embedding",
+                .type = SettingType::Bool,
+                .default_text = "true",
+                .group = "Server",
+                .help = "answer POST /v1/embeddings"},
+    SettingSpec{.name = "pooling",
+                .type = SettingType::Choice,
+                .default_text = "auto",
+                .choices = "auto|none|mean|cls|last",
+                .group = "Server",
+                .help = "how hidden states of a text become its embedding; auto: as the model file says, else mean"},
     SettingSpec{.name = "page",
                 .flags = "--page,--webui",
                 .type = SettingType::Bool,
@@ -200,7 +217,15 @@ server::ArmEvidence evidence_of(const std::string& folder, const std::string& op
   return made;
 }
 
-server::ServerOptions server_options(CommandContext& context) {
+std::optional<Pooling> pooling_of(const std::string& name) {
+  if (name == "auto") return std::nullopt;
+  return name == "none"   ? Pooling::None
+         : name == "mean" ? Pooling::Mean
+         : name == "cls"  ? Pooling::First
+                          : Pooling::Last;
+}
+
+server::ServerOptions server_options(CommandContext& context, Profiler* profiler) {
   const Settings& settings = context.settings;
   server::ServerOptions options;
   options.host = settings.get_text("host");
@@ -217,6 +242,7 @@ server::ServerOptions server_options(CommandContext& context) {
   options.defaults = defaults_of(settings);
   const std::string model = model_path(settings);
   options.model_name = name_of(settings, model);
+  options.chat_template = settings.get_text("chat_template");
   if (const std::string& path = settings.get_text("chat_template_file"); !path.empty())
     options.chat_template = read_file(path, kMaxFile);
   options.build = fmt::format("strata {}", version_text());
@@ -225,7 +251,9 @@ server::ServerOptions server_options(CommandContext& context) {
   options.slots = settings.get_bool("slots_endpoint");
   options.metrics = settings.get_bool("metrics");
   options.page = settings.get_bool("page");
-  EngineOptions engine = engine_options(settings);
+  options.embeddings = settings.get_bool("embeddings");
+  options.pooling = pooling_of(settings.get_text("pooling"));
+  EngineOptions engine = engine_options(settings, profiler);
   set_prompt_cache(settings, engine);
   options.load = [engine, &log = context.log] {
     auto made = std::make_unique<Engine>(engine, log);
@@ -239,7 +267,8 @@ server::ServerOptions server_options(CommandContext& context) {
 }
 
 int run(CommandContext& context) {
-  server::ServerOptions options = server_options(context);
+  ProfileRun profile(context.settings, false);  // outlives the engine
+  server::ServerOptions options = server_options(context, profile.profiler());
   const std::string host = options.host;
   server::Server server(std::move(options), context.log);
   const int port = server.bind();
@@ -247,6 +276,9 @@ int run(CommandContext& context) {
   fmt::print("http://{}:{}\n", shown, port);
   std::fflush(stdout);
   server.run(context.interrupted);
+  profile.end();
+  fmt::print(stderr, "{}", profile.text());
+  profile.save(context.log);
   return 0;
 }
 
@@ -256,6 +288,7 @@ Command serve_command() {
   std::vector<std::string_view> settings = engine_setting_names();
   for (std::string_view name : sampler_setting_names()) settings.push_back(name);
   for (std::string_view name : prompt_cache_setting_names()) settings.push_back(name);
+  for (std::string_view name : profile_setting_names()) settings.push_back(name);
   for (std::string_view name : {"system", "think", "reasoning_effort", "chat_template_kwargs", "records"})
     settings.push_back(name);
   return {.name = "serve",

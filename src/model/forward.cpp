@@ -265,7 +265,15 @@ void Forward::settle(Sequence& sequence) {
   }
 }
 
-// Taps, and the logits that segments ask for: their rows go through the head together.
+// Streams [n, streams · H] to what the head reads.
+void Forward::head_input(const Tensor& wide, const Tensor& out) {
+  if (spec_.hyper())
+    hyper_input(weights_.output_mixer, wide, out, {});
+  else
+    apply_norm(wide, weights_.output_norm, out);
+}
+
+// Taps, hidden states, and the logits that segments ask for: their rows go through the head together.
 void Forward::finish(const Batch& batch, std::span<const Segment> segments, const Tensor& x) {
   const int64_t hidden = spec_.hidden, width = spec_.residual_width();
   const Tensor wide = make_f32(x.f32(), {batch.rows, width});
@@ -281,6 +289,8 @@ void Forward::finish(const Batch& batch, std::span<const Segment> segments, cons
         apply_norm(own, weights_.output_norm, tap);
     }
     row += rows;
+    if (!segment.hidden.empty())
+      head_input(wide.slice(row - segment.hidden.extent(0), segment.hidden.extent(0)), result(segment.hidden));
     wanted += rows_wanted(segment);
   }
   if (wanted == 0) return;
@@ -293,10 +303,7 @@ void Forward::finish(const Batch& batch, std::span<const Segment> segments, cons
     copy_rows(queue_, wide.slice(row - count, count), last.slice(wanted, count));
     wanted += count;
   }
-  if (spec_.hyper())
-    hyper_input(weights_.output_mixer, last, final_hidden, {});
-  else
-    apply_norm(last, weights_.output_norm, final_hidden);
+  head_input(last, final_hidden);
   observe("final_hidden", -1, final_hidden);
   const bool alone = segments.size() == 1 && segments[0].greedy.empty();
   if (alone) return apply(weights_.head, final_hidden, result(segments[0].logits));

@@ -37,6 +37,7 @@ struct Segment {
   // i32 [r, 1]: of the last r tokens the most likely one to follow, among those that allow() names, as argmax gives it
   // (ops/argmax); empty for none. With logits too, r is the same.
   Tensor greedy{};
+  Tensor hidden{};  // f32 [r, H]: of the last r tokens what the head reads; empty for none
 };
 
 class Forward {
@@ -110,6 +111,7 @@ class Forward {
   void delta_anchored(DeltaState& state, const DeltaState::Rows& rows, int64_t first, const Tensor& read);
   void dense_mlp(const DenseWeights& w, const Tensor& u, const Tensor& out);
   void expert_mlp(const ExpertWeights& w, const Tensor& u, const Tensor& out, int index);
+  void head_input(const Tensor& wide, const Tensor& out);
   // Mean of the gated, normed streams; inject gets the write gates when given.
   void hyper_input(const HyperWeights& w, const Tensor& x, const Tensor& u, const Tensor& inject);
 

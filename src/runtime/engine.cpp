@@ -124,8 +124,8 @@ auto Engine::with_memory(Work&& work) {
 Sequence Engine::begin_sequence(const GenerateRequest& request, HeldSequence* held) {
   const int64_t context = context_for(request);
   std::optional<PromptCache::Hit> hit;
-  if (cache_) hit = cache_->find(request.prompt);
-  if (held != nullptr && held->sequence) {
+  if (cache_ && !request.embed) hit = cache_->find(request.prompt);  // what is kept has no hidden states
+  if (held != nullptr && held->sequence && !request.embed) {
     const int64_t length = held->sequence->length();
     const bool usable = length < static_cast<int64_t>(request.prompt.size()) &&
                         common_prefix(held->tokens, request.prompt) >= length && (!hit || hit->length <= length);
@@ -146,7 +146,8 @@ std::unique_ptr<Slot> Engine::open(const GenerateRequest& request, const Generat
   Constraint constraint;
   if (request.grammar) constraint = Constraint(request, token_trie());
   std::vector<int64_t> checkpoints;
-  if (cache_) checkpoints = checkpoint_positions(static_cast<int64_t>(request.prompt.size()), request.shared_prefix);
+  if (cache_ && !request.embed)
+    checkpoints = checkpoint_positions(static_cast<int64_t>(request.prompt.size()), request.shared_prefix);
   return std::make_unique<Slot>(SlotContext{forward_, tokenizer_.get()}, request, callbacks,
                                 begin_sequence(request, held), std::move(constraint), std::move(checkpoints));
 }
@@ -159,7 +160,7 @@ GenerateResult Engine::close(Slot& slot, HeldSequence* held) {
     with_memory([&] { forward_.settle(sequence); });  // it may be saved
     *held = {tokens, sequence};
   }
-  if (cache_) {
+  if (cache_ && slot.generates()) {
     tokens.resize(static_cast<size_t>(sequence.length()));
     cache_->keep(std::move(tokens), std::move(sequence), std::move(checkpoints), slot.shared_prefix());
   }

@@ -21,6 +21,7 @@ class Output {
   bool push(std::string_view bytes) {  // false: a stop string was met, or the reader has enough
     return release(stops_.push(characters_.push(bytes))) && !stops_.stopped();
   }
+  int32_t matched_stop() const { return stops_.matched(); }  // its number; -1: none
   void finish() {
     release(stops_.push(characters_.finish()));
     if (!stops_.stopped()) release(stops_.finish());

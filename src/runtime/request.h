@@ -51,21 +51,25 @@ struct GenerateRequest {
   // Instead of `draft`: proposes at most `limit` tokens that may follow the text; further ones are not run.
   // Error{Argument} for one outside the vocabulary.
   std::function<std::vector<int32_t>(std::span<const int32_t> text, int limit)> drafter;
+  bool embed = false;         // read the prompt, all of it, for callbacks.hidden, and generate nothing
   int64_t shared_prefix = 0;  // first tokens of the prompt that other prompts are likely to begin with
 };
 
 struct GenerateCallbacks {
   std::function<bool(std::string_view)> text;  // bytes ready to be shown; false ends the output, as a stop string does
   std::function<void(int64_t done, int64_t total)> prompt_progress;
+  // With `embed`: final hidden states [n, H] of the next n tokens of the prompt. How it is cut changes no bit of them.
+  std::function<void(std::span<const float>)> hidden;
   // The model's logits [V] that each token is chosen from, before penalties and grammar.
   std::function<void(std::span<const float>)> logits;
-  std::function<void(int32_t token)> token;  // each that is chosen, after its logits and before its text
+  std::function<void(int32_t token)> token;        // each that is chosen, after its logits and before its text
   const std::atomic<bool>* interrupted = nullptr;  // checked between steps
 };
 
 struct GenerateResult {
   std::vector<int32_t> tokens;
   FinishReason reason = FinishReason::Length;
+  int32_t stop = -1;                              // number of the stop string that was met
   int64_t cached_tokens = 0;                      // of the prompt, that were not run: an earlier sequence held them
   double prompt_seconds = 0, output_seconds = 0;  // output: after the first token, which the prompt's last logits give
   std::array<DraftLength::Position, kMaxDrafts> drafts{};  // by position in the draft

@@ -1,6 +1,7 @@
 #include "runtime/scheduler.h"
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <optional>
 
@@ -23,6 +24,20 @@ std::optional<Failure> failure_of(Work&& work) {
   }
   return std::nullopt;
 }
+
+// Gives the time since it was asked last.
+class Stopwatch {
+ public:
+  void add_to(Scheduler::Spent& spent) {
+    const auto now = std::chrono::steady_clock::now();
+    spent.seconds += std::chrono::duration<double>(now - last_).count();
+    ++spent.calls;
+    last_ = now;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
 
 }  // namespace
 
@@ -156,14 +171,17 @@ bool Scheduler::reserve(size_t index, const Segment& segment) {
 // A pass that reads a prompt counts as a step of the prompt, and what is chosen from its logits as a step of decoding.
 void Scheduler::run_pass() {
   if (active_.empty()) return;
+  Stopwatch watch;
   Profiler* const profiler = engine_.queue().profiler;
   const size_t turn = prompt_turn();
   const bool reads = turn < active_.size();
   {
     std::optional<ProfileSpan> span(std::in_place, profiler, reads ? Stage::Prompt : Stage::Decode);
     const std::vector<Segment> pass = make_pass(turn);
+    watch.add_to(times_.prepare);
     if (pass.empty()) return;
     const auto failure = failure_of([&] { span->add_tokens(forward(pass)); });
+    watch.add_to(reads ? times_.prompt_pass : times_.output_pass);
     each_in_pass([&](Slot& slot) {
       if (failure) std::rethrow_exception(failure->thrown);
       slot.consume_prompt();
@@ -173,6 +191,7 @@ void Scheduler::run_pass() {
                                      [](const Active& one) { return one.in_pass && one.slot->chooses(); });
     if (reads && chooses) span.emplace(profiler, Stage::Decode);
     each_in_pass([](Slot& slot) { slot.choose(); });
+    watch.add_to(times_.choose);
   }
   for (size_t i = 0; i < active_.size();)
     if (active_[i].slot->done())

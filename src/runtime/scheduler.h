@@ -51,6 +51,18 @@ class Scheduler {
   };
   const Counts& counts() const { return counts_; }
 
+  struct Spent {
+    double seconds = 0;
+    int64_t calls = 0;
+  };
+  // Of all steps so far. A pass that reads a piece of a prompt is a prompt pass, whoever else is in it.
+  struct Times {
+    Spent prepare;  // drafts, and memory for the rows
+    Spent prompt_pass, output_pass;
+    Spent choose;  // sampling, grammars, what callbacks do with tokens and text
+  };
+  const Times& times() const { return times_; }
+
  private:
   struct Waiting {
     int64_t id;
@@ -86,6 +98,7 @@ class Scheduler {
   std::vector<Active> active_;      // by age, the newest last
   std::vector<int64_t> cancelled_;  // during a step
   Counts counts_;
+  Times times_;
   int64_t next_id_ = 1;
   int64_t last_prompt_ = 0;  // id whose prompt was read last
   bool stepping_ = false;

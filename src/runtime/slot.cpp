@@ -75,7 +75,7 @@ Slot::Slot(const SlotContext& context, GenerateRequest request, const GenerateCa
     mtp_ = std::make_unique<MtpDrafter>(context.forward, sequence_);
   else if (request_.draft != DraftKind::None && !request_.drafter)
     lookup_.emplace().append(history_);
-  if (request_.max_tokens == 0) stop(FinishReason::Length);
+  if (request_.max_tokens == 0 && !request_.embed) stop(FinishReason::Length);
 }
 
 bool Slot::interrupted() const {
@@ -134,7 +134,12 @@ Segment Slot::next(int64_t limit) {
   if (in_prompt()) {
     const int64_t count = std::min(limit, next_checkpoint() - first_);
     segment.tokens = std::span(history_).subspan(static_cast<size_t>(first_), static_cast<size_t>(count));
-    if (first_ + count < prompt_size()) wanted = 0;
+    if (first_ + count < prompt_size() || request_.embed) wanted = 0;
+    if (request_.embed) {
+      const int64_t width = context_.forward.spec().hidden;
+      hidden_.resize(static_cast<size_t>(count * width));
+      segment.hidden = make_f32(hidden_.data(), {count, width});
+    }
   } else {
     draft();
     rows_.assign(1, history_.back());
@@ -164,10 +169,11 @@ void Slot::consume_prompt() {
     copies_.push_back(sequence_);
   }
   if (callbacks_.prompt_progress) callbacks_.prompt_progress(sequence_.length(), prompt_size());
+  if (request_.embed && callbacks_.hidden) callbacks_.hidden(hidden_);
   if (in_prompt()) return;
   result_.prompt_seconds = seconds_since(start_);
   output_start_ = Clock::now();
-  if (constraint_.complete()) stop(FinishReason::EndOfText);
+  if (constraint_.complete() || request_.embed) stop(FinishReason::EndOfText);
 }
 
 void Slot::choose() {
@@ -249,6 +255,7 @@ GenerateResult Slot::result() {
   if (output_start_ != Clock::time_point{}) result_.output_seconds = seconds_since(output_start_);
   if (output_start_ == Clock::time_point{}) result_.prompt_seconds = seconds_since(start_);
   if (output_start_ != Clock::time_point{} && result_.reason != FinishReason::StopString) output_.finish();
+  result_.stop = output_.matched_stop();
   result_.drafts = length_.positions();
   return std::move(result_);
 }

@@ -32,6 +32,7 @@ class Slot {
 
   bool done() const { return done_; }
   bool in_prompt() const { return sequence_.length() < prompt_size(); }
+  bool generates() const { return !request_.embed; }
   int64_t shared_prefix() const { return request_.shared_prefix; }
   int64_t prompt_size() const { return static_cast<int64_t>(request_.prompt.size()); }
   const Sequence& sequence() const { return sequence_; }
@@ -80,7 +81,7 @@ class Slot {
   Constraint constraint_;
   Output output_;
   std::vector<int32_t> history_, drafts_, rows_;
-  std::vector<float> logits_;
+  std::vector<float> logits_, hidden_;
   std::vector<int32_t> greedy_;       // instead of logits
   std::vector<int64_t> checkpoints_;  // still to come
   std::vector<Sequence> copies_;

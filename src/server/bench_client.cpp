@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -56,9 +57,16 @@ class Client {
   int socket_;
 };
 
+double thread_cpu() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
 }  // namespace
 
 MeasuredAnswer measured_completion(int port, const std::vector<int32_t>& prompt, int64_t output) {
+  const double cpu = thread_cpu();
   const std::string body = to_text({{"prompt", prompt},
                                     {"max_tokens", output},
                                     {"ignore_eos", true},
@@ -101,6 +109,7 @@ MeasuredAnswer measured_completion(int port, const std::vector<int32_t>& prompt,
   }
   answer.whole = last > 0 ? last : seconds();
   if (answer.first == 0) answer.first = answer.whole;
+  answer.client_cpu = thread_cpu() - cpu;
   return answer;
 }
 

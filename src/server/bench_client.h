@@ -12,6 +12,7 @@ struct MeasuredAnswer {
   double first = 0;          // seconds to the first piece of text
   double whole = 0;          // and to the end
   std::vector<double> gaps;  // between pieces
+  double client_cpu = 0;     // processor seconds that the client itself took
   int64_t prompt_tokens = 0, cached_tokens = 0, output_tokens = 0;
 
   // Seconds a token behind the first, 0 where there is none.

@@ -46,6 +46,7 @@ struct Event {
   int64_t done = 0, total = 0, cached = 0;  // Progress: tokens of the prompt
   double seconds = 0;
   Ending ending = {};                     // Finished
+  std::vector<float> embedding = {};      // Finished, where vectors were asked for
   ErrorKind error = ErrorKind::Argument;  // Failed
   std::string message = {};
 };

@@ -7,6 +7,7 @@
 #include "server/json.h"
 #include "server/reply.h"
 #include "server/server.h"
+#include "server/watch.h"
 
 namespace strata::server {
 
@@ -22,6 +23,9 @@ HttpResponse Server::chat(const HttpRequest& request) {
 }
 HttpResponse Server::completions(const HttpRequest& request) {
   return generate(request, parse_completions_request(request.body, model().defaults));
+}
+HttpResponse Server::native_completion(const HttpRequest& request) {
+  return generate(request, parse_native_request(request.body, model().defaults));
 }
 HttpResponse Server::responses(const HttpRequest& request) {
   return generate(request, parse_responses_request(request.body, model().defaults));
@@ -94,7 +98,7 @@ std::vector<Choice> Server::choices_of(const ServeRequest& request) const {
     }
   };
   Choice choice{.generate = request.generation, .top_logprobs = request.top_logprobs};
-  if (request.api != Api::Completions) {
+  if (!continues_text(request.api)) {
     PreparedChat prepared = prepare(request);
     choice.generate = std::move(prepared.generate);
     choice.reply = std::move(prepared.reply);
@@ -118,15 +122,15 @@ HttpResponse Server::generate(const HttpRequest& http, ServeRequest request) {
   const Api api = session->request.api;
   std::vector<Choice> choices = choices_of(session->request);
   ReplyFacts reply;
-  reply.id = new_id(api == Api::Chat          ? "chatcmpl-"
-                    : api == Api::Completions ? "cmpl-"
-                    : api == Api::Responses   ? "resp_"
-                                              : "msg_");
+  reply.id = new_id(api == Api::Chat        ? "chatcmpl-"
+                    : continues_text(api)   ? "cmpl-"
+                    : api == Api::Responses ? "resp_"
+                                            : "msg_");
   reply.model = options_.model_name;
   reply.created = static_cast<int64_t>(std::time(nullptr));
   const text::Tokenizer& tokenizer = facts.engine->tokenizer();
   reply.token_text = [&tokenizer](int32_t token) { return std::string(tokenizer.bytes(token, true)); };
-  if (session->request.echo)
+  if (session->request.echo || api == Api::Native)
     for (const Prompt& prompt : session->request.prompts)
       reply.prompts.push_back(prompt.tokens.empty() ? prompt.text : tokenizer.decode(prompt.tokens, true));
   session->gone = http.gone;
@@ -140,25 +144,6 @@ HttpResponse Server::generate(const HttpRequest& http, ServeRequest request) {
 }
 
 namespace {
-
-// How long a client that left may stay unnoticed.
-constexpr std::chrono::milliseconds kLook{50};
-
-// Says once in a while whether the client has left: asking takes a call of the system.
-class Watch {
- public:
-  explicit Watch(const std::function<bool()>& gone) : gone_(gone) {}
-  bool left() {
-    const auto now = std::chrono::steady_clock::now();
-    if (now < next_) return false;
-    next_ = now + kLook;
-    return gone_();
-  }
-
- private:
-  const std::function<bool()>& gone_;
-  std::chrono::steady_clock::time_point next_{};
-};
 
 ErrorFacts facts_of(const Event& failed) {
   return {.status = status_of(failed.error), .type = {}, .message = failed.message, .where = {}};

@@ -40,12 +40,14 @@ struct Generator::Running {
   int64_t id = 0;
   int slot = -1;  // shown under this number; -1: waits
   std::optional<ReplyStream> reply;
+  std::optional<Pooler> pooler;
   HeldSequence held;
   bool uses_held = false, too_slow = false, enough = false;
   std::vector<std::unique_ptr<Running>> followers;  // other choices of the same prompt, until it is read
   std::vector<float> logits;
   std::vector<TokenScore> scores;
   int64_t prompt_done = -1;  // -1: not begun
+  EngineTimes times;         // when it came
   Clock::time_point last_token{};
 
   const Choice& asked() const { return ticket->choices[static_cast<size_t>(choice)]; }
@@ -183,7 +185,9 @@ void Generator::start(const std::shared_ptr<Ticket>& ticket) {
   }
   // Choices of one prompt go on from what the first has read.
   const std::vector<int32_t>& prompt = ticket->choices.front().generate.prompt;
-  const bool long_prompt = static_cast<int64_t>(prompt.size()) > kCheckpointStep && engine_->prompt_cache() != nullptr;
+  const bool reads_once = !ticket->choices.front().pooling;  // what was read has no hidden states
+  const bool long_prompt =
+      reads_once && static_cast<int64_t>(prompt.size()) > kCheckpointStep && engine_->prompt_cache() != nullptr;
   for (size_t i = made.size(); long_prompt && i-- > 1;) {
     if (ticket->choices[i].generate.prompt != prompt) continue;
     made.front()->followers.push_back(std::move(made[i]));
@@ -195,12 +199,14 @@ void Generator::start(const std::shared_ptr<Ticket>& ticket) {
 void Generator::add(std::unique_ptr<Running> running) {
   Running& one = *running;
   const Choice& choice = one.asked();
+  one.times = times_of(*scheduler_, engine_->queue().profiler);
   if (choice.reply)
     one.reply.emplace(*choice.reply, choice.stop, [&one](const text::ReplyEvent& event) {
       const bool taken = one.ticket->channel.push({.choice = one.choice, .reply = event, .scores = one.take_scores()});
       one.too_slow = one.too_slow || !taken;
       if (event.kind == text::ReplyEvent::Kind::CallEnd && one.asked().one_call) one.enough = true;
     });
+  if (choice.pooling) one.pooler.emplace(*choice.pooling, engine_->model().spec().hidden);
   try {
     one.id = scheduler_->add(choice.generate, callbacks_of(one), one.uses_held ? &one.held : nullptr);
     running_[one.id] = std::move(running);
@@ -216,6 +222,7 @@ ScheduledCallbacks Generator::callbacks_of(Running& running) {
   callbacks.text = [this, one](std::string_view bytes) { return on_text(*one, bytes); };
   callbacks.prompt_progress = [this, one](int64_t done, int64_t total) { on_progress(*one, done, total); };
   callbacks.token = [this, one](int32_t token) { on_token(*one, token); };
+  if (running.asked().pooling) callbacks.hidden = [one](std::span<const float> rows) { one->pooler->add(rows); };
   if (running.asked().top_logprobs >= 0)
     callbacks.logits = [one](std::span<const float> logits) { one->logits.assign(logits.begin(), logits.end()); };
   callbacks.finished = [this, one](int64_t id, GenerateResult result) {
@@ -284,6 +291,7 @@ bool Generator::on_text(Running& running, std::string_view bytes) {
 void Generator::on_finished(Running& running, GenerateResult result) {
   add_followers(running, nullptr, 0);
   Ending ending;
+  ending.stop = result.stop;
   if (running.reply) {
     ending.ended_in_thinking = running.reply->finish().ended_in_thinking;
     ending.stop = running.reply->matched_stop();
@@ -299,13 +307,17 @@ void Generator::on_finished(Running& running, GenerateResult result) {
   const double since = seconds_between(running.ticket->arrival, Clock::now());
   ending.queue_seconds = std::max(0.0, since - ending.prompt_seconds - ending.output_seconds);
   metrics_.finished(ending);
+  LastRequest last{running.ticket->id, to_string(running.ticket->api), ending,
+                   between(running.times, times_of(*scheduler_, engine_->queue().profiler))};
   {
     const std::lock_guard lock(mutex_);
     --open_;
-    view_.last = LastRequest{running.ticket->id, to_string(running.ticket->api), ending};
+    view_.last = std::move(last);
   }
-  running.ticket->channel.push(
-      {.kind = Event::Kind::Finished, .choice = running.choice, .scores = running.take_scores(), .ending = ending});
+  Event event{
+      .kind = Event::Kind::Finished, .choice = running.choice, .scores = running.take_scores(), .ending = ending};
+  if (running.pooler) event.embedding = running.pooler->vector();
+  running.ticket->channel.push(std::move(event));
 }
 
 void Generator::fail(Running& running, ErrorKind kind, const std::string& message) {

@@ -15,12 +15,14 @@
 #include <vector>
 
 #include "base/log.h"
+#include "runtime/embedding.h"
 #include "runtime/engine.h"
 #include "runtime/reply_stream.h"
 #include "runtime/scheduler.h"
 #include "server/events.h"
 #include "server/metrics.h"
 #include "server/request.h"
+#include "server/stages.h"
 
 namespace strata::server {
 
@@ -31,6 +33,7 @@ struct Choice {
   std::vector<std::string> stop = {};            // with `reply`: looked for in content alone
   bool one_call = false;                         // the output ends with the first tool call
   int top_logprobs = -1;                         // -1: no scores
+  std::optional<Pooling> pooling = {};           // a vector instead of text
 };
 
 // A request that was taken. The engine writes into its channel; who reads it says when it is given up.
@@ -54,6 +57,7 @@ struct SlotView {
 struct LastRequest {
   std::string request, api;
   Ending ending;
+  EngineTimes times = {};  // of the engine meanwhile, for all requests together
 };
 
 struct EngineView {  // as of the last step

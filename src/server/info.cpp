@@ -6,7 +6,7 @@
 
 #include "server/json.h"
 #include "server/monitor.h"
-#include "server/reply.h"
+#include "server/reply_json.h"
 #include "server/server.h"
 #include "server/web_assets.h"
 #include "text/unicode.h"
@@ -41,21 +41,6 @@ bool is_utf8(std::string_view text) {
     text.remove_prefix(c.length);
   }
   return true;
-}
-
-Json sampler_json(const GenerateRequest& request) {
-  const SamplerOptions& sampler = request.sampler;
-  return {{"n_predict", request.max_tokens},
-          {"seed", sampler.seed},
-          {"temperature", sampler.temperature},
-          {"top_k", sampler.top_k},
-          {"top_p", sampler.top_p},
-          {"min_p", sampler.min_p},
-          {"repeat_last_n", sampler.penalty_window},
-          {"repeat_penalty", sampler.repetition_penalty},
-          {"presence_penalty", sampler.presence_penalty},
-          {"frequency_penalty", sampler.frequency_penalty},
-          {"repeat_limit", request.repeat_limit}};
 }
 
 Json capabilities_json(const text::ChatCapabilities& can) {
@@ -108,7 +93,7 @@ HttpResponse Server::props(const HttpRequest&) {
     return id ? std::string(tokenizer.bytes(*id, true)) : std::string();
   };
   return {.body = to_text({{"default_generation_settings",
-                            {{"n_ctx", facts.context}, {"params", sampler_json(facts.defaults.generation)}}},
+                            {{"n_ctx", facts.context}, {"params", settings_json(facts.defaults.generation)}}},
                            {"total_slots", options_.generator.slots},
                            {"model_alias", options_.model_name},
                            {"model_path", facts.engine->model().file().path()},
@@ -224,14 +209,6 @@ HttpResponse Server::detokenize(const HttpRequest& request) {
   const ModelFacts& facts = model();
   const std::vector<int32_t> ids = parse_detokenize_request(request.body, facts.defaults.vocabulary);
   return {.body = to_text({{"content", facts.engine->tokenizer().decode(ids, true)}})};
-}
-
-HttpResponse Server::embeddings(const HttpRequest& request) {
-  model();
-  parse_object(request.body);
-  throw RequestError(
-      501, "",
-      fmt::format("{} generates text and gives no embeddings: ask a model made for them", options_.model_name));
 }
 
 HttpResponse Server::asset(const HttpRequest& request) {

@@ -78,11 +78,18 @@ Json arms_json(const std::vector<MonitorArm>& arms) {
   return list;
 }
 
+Json times_json(const std::vector<StageTime>& list) {
+  Json made = Json::array();
+  for (const StageTime& one : list)
+    made.push_back({{"name", one.name}, {"ms", one.seconds * 1e3}, {"calls", one.calls}});
+  return made;
+}
+
 Json last_json(const MonitorState& state) {
   if (!state.engine.last) return nullptr;
   const LastRequest& last = *state.engine.last;
   const Ending& ending = last.ending;
-  Json spans = Json::array(), stages = Json::array();
+  Json spans = Json::array();
   double start = 0;
   for (const auto& [name, seconds] :
        {std::pair("queue", ending.queue_seconds), std::pair("prompt", ending.prompt_seconds),
@@ -90,7 +97,6 @@ Json last_json(const MonitorState& state) {
     spans.push_back({{"name", name}, {"start_ms", start * 1e3}, {"ms", seconds * 1e3}});
     start += seconds;
   }
-  for (const auto& [name, ms] : state.stages) stages.push_back({{"name", name}, {"ms", ms}});
   return {{"request", last.request},
           {"api", last.api},
           {"finish_reason", to_string(ending.reason)},
@@ -99,7 +105,8 @@ Json last_json(const MonitorState& state) {
           {"output_tokens", ending.output_tokens},
           {"total_ms", start * 1e3},
           {"spans", std::move(spans)},
-          {"stages", std::move(stages)}};
+          {"stages", times_json(last.times.stages)},
+          {"operators", times_json(last.times.operators)}};
 }
 
 Json counts_json(const MonitorState& state) {

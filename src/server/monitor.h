@@ -40,7 +40,6 @@ struct MonitorState {
   Gauges gauges;
   Rates rates;
   std::vector<MonitorArm> arms;
-  std::vector<std::pair<std::string, double>> stages;  // name, milliseconds
   uint64_t process_bytes = 0, peak_bytes = 0, free_bytes = 0;
 };
 

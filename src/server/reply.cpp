@@ -15,7 +15,7 @@ size_t ChoiceText::complete_calls() const {
 }
 
 ReplyWriter::ReplyWriter(const ServeRequest& request, ReplyFacts facts) : request_(request), facts_(std::move(facts)) {
-  const size_t prompts = request.api == Api::Completions ? request.prompts.size() : 1;
+  const size_t prompts = continues_text(request.api) ? request.prompts.size() : 1;
   choices_.resize(prompts * static_cast<size_t>(request.choices));
 }
 
@@ -72,8 +72,10 @@ std::unique_ptr<ReplyWriter> make_writer(const ServeRequest& request, ReplyFacts
   switch (request.api) {
     case Api::Chat: return make_chat_writer(request, std::move(facts));
     case Api::Completions: return make_completions_writer(request, std::move(facts));
+    case Api::Native: return make_native_writer(request, std::move(facts));
     case Api::Responses: return make_responses_writer(request, std::move(facts));
     case Api::Messages: return make_messages_writer(request, std::move(facts));
+    case Api::Embeddings: break;
   }
   return nullptr;
 }

@@ -16,7 +16,7 @@ struct ReplyFacts {
   std::string model;                               // as the answer names it
   int64_t created = 0;                             // Unix time
   std::function<std::string(int32_t)> token_text;  // bytes of a token, control tokens too
-  std::vector<std::string> prompts;                // Completions with echo: the text of each prompt
+  std::vector<std::string> prompts;                // Completions with echo, Native: the text of each
 };
 
 // What a choice has said so far.
@@ -67,6 +67,7 @@ class ReplyWriter {
 std::unique_ptr<ReplyWriter> make_writer(const ServeRequest& request, ReplyFacts facts);
 std::unique_ptr<ReplyWriter> make_chat_writer(const ServeRequest& request, ReplyFacts facts);
 std::unique_ptr<ReplyWriter> make_completions_writer(const ServeRequest& request, ReplyFacts facts);
+std::unique_ptr<ReplyWriter> make_native_writer(const ServeRequest& request, ReplyFacts facts);
 std::unique_ptr<ReplyWriter> make_responses_writer(const ServeRequest& request, ReplyFacts facts);
 std::unique_ptr<ReplyWriter> make_messages_writer(const ServeRequest& request, ReplyFacts facts);
 

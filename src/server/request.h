@@ -14,7 +14,9 @@
 
 namespace strata::server {
 
-enum class Api : uint8_t { Chat, Completions, Responses, Messages };
+// Native: llama.cpp's /completion.
+enum class Api : uint8_t { Chat, Completions, Native, Responses, Messages, Embeddings };
+inline bool continues_text(Api api) { return api == Api::Completions || api == Api::Native; }
 const char* to_string(Api api);
 
 // A request that is refused: `where` is the field that is wrong.
@@ -49,8 +51,8 @@ struct ServeRequest {
   bool parallel_calls = true;
   int64_t choices = 1;
   int top_logprobs = -1;        // alternatives shown beside each token; -1: no log-probabilities
-  text::ChatRequest chat;       // all but Completions
-  std::vector<Prompt> prompts;  // Completions: one or more
+  text::ChatRequest chat;       // where no text is continued
+  std::vector<Prompt> prompts;  // where one is: one or more
   ToolChoice tool_choice;
   text::ReasoningFormat reasoning = text::ReasoningFormat::Separate;
   GenerateRequest generation;  // all but the prompt
@@ -67,8 +69,16 @@ struct RequestDefaults {
 // Error{Argument}, also as RequestError, naming the field.
 ServeRequest parse_chat_request(std::string_view body, const RequestDefaults& defaults);
 ServeRequest parse_completions_request(std::string_view body, const RequestDefaults& defaults);
+ServeRequest parse_native_request(std::string_view body, const RequestDefaults& defaults);
 ServeRequest parse_responses_request(std::string_view body, const RequestDefaults& defaults);
 ServeRequest parse_messages_request(std::string_view body, const RequestDefaults& defaults);
+
+struct EmbeddingsRequest {
+  std::vector<Prompt> inputs;
+  bool base64 = false, normalised = true;
+};
+// `native`: in llama.cpp's own form, where the text may be called content. `width`: of a vector.
+EmbeddingsRequest parse_embeddings_request(std::string_view body, int64_t vocabulary, int64_t width, bool native);
 
 struct TokenizeRequest {
   std::string content;

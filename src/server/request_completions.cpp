@@ -1,4 +1,4 @@
-// POST /v1/completions, /tokenize, /detokenize
+// POST /v1/completions, /completion, /v1/embeddings, /tokenize, /detokenize
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -7,8 +7,6 @@
 
 namespace strata::server {
 namespace {
-
-constexpr size_t kMaxPrompts = 64;
 
 bool is_tokens(const Json& list) {
   return list.is_array() && !list.empty() &&
@@ -35,36 +33,79 @@ Prompt prompt_of(const Json& value, const std::string& where, int64_t vocabulary
 
 }  // namespace
 
-ServeRequest parse_completions_request(std::string_view body, const RequestDefaults& defaults) {
-  const Json parsed = parse_object(body);
-  const Fields fields(parsed, "");
+std::vector<Prompt> read_prompts(const Fields& fields, const char* name, size_t most, int64_t vocabulary) {
+  const Json* value = fields.find(name);
+  if (value == nullptr) fields.refuse(name, "is missing");
+  const std::string where = fields.place(name);
+  if (!value->is_array() || is_tokens(*value)) return {prompt_of(*value, where, vocabulary)};
+  if (value->empty()) fields.refuse(name, "is empty");
+  if (value->size() > most) fields.refuse(name, fmt::format("has {} texts, at most {}", value->size(), most));
+  std::vector<Prompt> prompts;
+  for (const Json& one : *value) prompts.push_back(prompt_of(one, where, vocabulary));
+  return prompts;
+}
+
+namespace {
+
+// What both forms have.
+ServeRequest begin_request(const Fields& fields, const RequestDefaults& defaults, Api api) {
   ServeRequest request;
-  request.api = Api::Completions;
+  request.api = api;
   request.generation = defaults.generation;
+  if (api == Api::Completions) request.generation.max_tokens = 16;  // as the OpenAI API has it
   request.model = fields.text("model").value_or("");
   read_stream(fields, request);
-  const Json* prompt = fields.find("prompt");
-  if (prompt == nullptr) fields.refuse("prompt", "is missing");
-  const bool several = prompt->is_array() && !is_tokens(*prompt);
-  if (several && prompt->size() > kMaxPrompts) fields.refuse("prompt", fmt::format("over {} prompts", kMaxPrompts));
-  if (several && prompt->empty()) fields.refuse("prompt", "is empty");
-  if (several)
-    for (const Json& one : *prompt) request.prompts.push_back(prompt_of(one, "prompt", defaults.vocabulary));
-  else
-    request.prompts.push_back(prompt_of(*prompt, "prompt", defaults.vocabulary));
+  request.prompts = read_prompts(fields, "prompt", kMaxPrompts, defaults.vocabulary);
   read_sampling(fields, defaults, request.generation);
-  request.generation.max_tokens = 16;  // as the OpenAI API has it
   for (const char* name : {"n_predict", "max_tokens"})
     if (const auto limit = fields.integer(name, -1, kMaxTokens)) request.generation.max_tokens = *limit;
   if (const auto stop = fields.texts("stop", kMaxStops)) request.generation.stop = *stop;
   request.choices = fields.integer("n", 1, 64).value_or(1);
+  read_constraint(fields, request.generation);
+  return request;
+}
+
+}  // namespace
+
+ServeRequest parse_completions_request(std::string_view body, const RequestDefaults& defaults) {
+  const Json parsed = parse_object(body);
+  const Fields fields(parsed, "");
+  ServeRequest request = begin_request(fields, defaults, Api::Completions);
   if (const auto best = fields.integer("best_of", 1, 64); best && *best != request.choices)
     fields.refuse("best_of", "must be left out, or equal to n");
   if (const auto suffix = fields.text("suffix"); suffix && !suffix->empty())
     fields.refuse("suffix", "is not supported: this server continues texts at their end");
   request.echo = fields.boolean("echo").value_or(false);
   if (const auto top = fields.integer("logprobs", 0, 20)) request.top_logprobs = static_cast<int>(*top);
-  read_constraint(fields, request.generation);
+  return request;
+}
+
+ServeRequest parse_native_request(std::string_view body, const RequestDefaults& defaults) {
+  const Json parsed = parse_object(body);
+  const Fields fields(parsed, "");
+  ServeRequest request = begin_request(fields, defaults, Api::Native);
+  if (fields.boolean("return_tokens").value_or(false)) request.top_logprobs = 0;  // scores name their tokens
+  if (const auto top = fields.integer("n_probs", 0, 100); top && *top > 0)
+    request.top_logprobs = static_cast<int>(*top);
+  return request;
+}
+
+EmbeddingsRequest parse_embeddings_request(std::string_view body, int64_t vocabulary, int64_t width, bool native) {
+  const Json parsed = parse_object(body);
+  const Fields fields(parsed, "");
+  EmbeddingsRequest request;
+  const char* name = native && fields.find("input") == nullptr ? "content" : "input";
+  request.inputs = read_prompts(fields, name, kMaxInputs, vocabulary);
+  const std::string format = fields.text("encoding_format").value_or("float");
+  if (format != "float" && format != "base64") fields.refuse("encoding_format", "must be float or base64");
+  request.base64 = format == "base64";
+  if (const auto wanted = fields.integer("dimensions", 1, kMaxTokens); wanted && *wanted != width)
+    fields.refuse("dimensions", fmt::format("vectors of this model have {} numbers, and a part of one means nothing: "
+                                            "leave it out",
+                                            width));
+  const auto norm = fields.integer("embd_normalize", -1, 2).value_or(2);
+  if (norm != -1 && norm != 2) fields.refuse("embd_normalize", "must be 2, to length 1, or -1, as they are");
+  request.normalised = norm == 2;
   return request;
 }
 

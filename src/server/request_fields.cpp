@@ -56,8 +56,10 @@ const char* to_string(Api api) {
   switch (api) {
     case Api::Chat: return "chat";
     case Api::Completions: return "completions";
+    case Api::Native: return "completion";
     case Api::Responses: return "responses";
     case Api::Messages: return "messages";
+    case Api::Embeddings: return "embeddings";
   }
   return "";
 }

@@ -34,11 +34,14 @@ const std::vector<Server::Known>& Server::routes() {
       {"POST", "/chat/completions", &Server::chat, false},
       {"POST", "/v1/chat/completions/input_tokens", &Server::count_chat, false},
       {"POST", "/v1/completions", &Server::completions, false},
+      {"POST", "/completion", &Server::native_completion, false},
+      {"POST", "/completions", &Server::native_completion, false},
       {"POST", "/v1/responses", &Server::responses, false},
       {"POST", "/v1/responses/input_tokens", &Server::count_responses, false},
       {"POST", "/v1/messages", &Server::messages, false},
       {"POST", "/v1/messages/count_tokens", &Server::count_messages, false},
       {"POST", "/v1/embeddings", &Server::embeddings, false},
+      {"POST", "/embedding", &Server::embeddings, false},
       {"POST", "/embeddings", &Server::embeddings, false},
       {"POST", "/tokenize", &Server::tokenize, false},
       {"POST", "/detokenize", &Server::detokenize, false},
@@ -169,6 +172,18 @@ HttpResponse Server::handle(const HttpRequest& request) {
   return response;
 }
 
+void Server::set_pooling(ModelFacts& facts) const {
+  const gguf::File& file = facts.engine->model().file();
+  facts.end_token = file.get_bool("tokenizer.ggml.add_eos_token").value_or(false);
+  if (!options_.embeddings) return;
+  try {
+    const std::optional<Pooling> own = file_pooling(file);
+    facts.pooling = options_.pooling ? options_.pooling : own.value_or(Pooling::Mean);
+  } catch (const Error& error) {
+    facts.no_vectors = error.message();
+  }
+}
+
 std::unique_ptr<Engine> Server::load() {
   std::unique_ptr<Engine> engine = options_.load();
   auto facts = std::make_unique<ModelFacts>();
@@ -181,6 +196,7 @@ std::unique_ptr<Engine> Server::load() {
   facts->defaults.vocabulary = engine->model().spec().vocabulary;
   facts->context =
       options_.defaults.generation.context > 0 ? options_.defaults.generation.context : engine->model().spec().context;
+  set_pooling(*facts);
   if (!facts->chat->note().empty()) log_.info(facts->chat->note());
   facts_ = std::move(facts);
   return engine;

@@ -17,6 +17,7 @@
 #include "server/metrics.h"
 #include "server/request.h"
 #include "server/tools.h"
+#include "server/watch.h"
 
 namespace strata::server {
 
@@ -42,7 +43,8 @@ struct ServerOptions {
   std::string build;
   double ping_seconds = 30;  // between signs of life in a stream
   double stop_seconds = 30;  // for requests in progress when the server is to end
-  bool slots = true, metrics = true, page = true;
+  bool slots = true, metrics = true, page = true, embeddings = true;
+  std::optional<Pooling> pooling;  // none: the file's, else the mean
   Generator::Load load;
   std::function<ArmEvidence(const std::string& op, const std::string& arm)> evidence;  // may be empty
 };
@@ -54,7 +56,10 @@ struct ModelFacts {
   std::unique_ptr<text::ChatTemplate> chat;
   CallForm form = CallForm::JsonObject;
   RequestDefaults defaults;
-  int64_t context = 0;  // positions of a request at most
+  int64_t context = 0;                                                           // positions of a request at most
+  std::optional<Pooling> pooling;                                                // none: there are no embeddings
+  std::string no_vectors = "this server gives no embeddings (--no-embeddings)";  // why
+  bool end_token = false;                                                        // behind texts to embed
 };
 
 class Server {
@@ -87,12 +92,14 @@ class Server {
   bool key_given(const HttpHead& head) const;
 
   std::unique_ptr<Engine> load();
+  void set_pooling(ModelFacts& facts) const;
   const ModelFacts& model() const;  // RequestError 503 while it is not loaded
 
   // generate.cpp
   struct Session;
   HttpResponse chat(const HttpRequest& request);
   HttpResponse completions(const HttpRequest& request);
+  HttpResponse native_completion(const HttpRequest& request);
   HttpResponse responses(const HttpRequest& request);
   HttpResponse messages(const HttpRequest& request);
   HttpResponse count_chat(const HttpRequest& request);
@@ -106,6 +113,13 @@ class Server {
   void stream(Session& session, const HttpResponse::Write& write);
   HttpResponse collect(Session& session);
 
+  // embeddings.cpp
+  struct Vectors;
+  HttpResponse embeddings(const HttpRequest& request);
+  Vectors embed(const HttpRequest& http, const EmbeddingsRequest& request);
+  std::shared_ptr<Ticket> submit_when_free(const std::string& id, const std::vector<Choice>& choices, Watch& client,
+                                           bool first);
+
   // info.cpp
   HttpResponse health(const HttpRequest& request);
   HttpResponse models(const HttpRequest& request);
@@ -115,7 +129,6 @@ class Server {
   HttpResponse monitor(const HttpRequest& request);
   HttpResponse tokenize(const HttpRequest& request);
   HttpResponse detokenize(const HttpRequest& request);
-  HttpResponse embeddings(const HttpRequest& request);
   HttpResponse asset(const HttpRequest& request);
   const ArmEvidence& evidence_of(const ArmChoice& choice);
 

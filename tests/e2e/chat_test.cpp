@@ -28,6 +28,13 @@ TEST(Chat, AnswersLineByLine) {
             "The grep command is used to print lines that match patterns.\n");
 }
 
+TEST(Chat, GoesOnPastTheEndWhenAsked) {
+  const std::string plain = chat("What does ls do?\n").out;
+  const std::string longer = chat("What does ls do?\n", {"--ignore-eos", "-n", "30"}).out;
+  EXPECT_TRUE(longer.starts_with(plain.substr(0, plain.find('\n'))));
+  EXPECT_GT(longer.size(), plain.size() + 20);
+}
+
 TEST(Chat, EndOfInputEnds) { EXPECT_EQ(chat("").exit_code, 0); }
 
 TEST(Chat, ResetForgetsTheConversation) {

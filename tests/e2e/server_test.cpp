@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "support/process.h"
 #include "support/server_process.h"
@@ -108,6 +109,55 @@ TEST_F(ServerTest, StopStringsLengthsAndUsage) {
   EXPECT_EQ(cut["usage"]["completion_tokens"], 3);
   const Json anthropic = answer("/v1/messages", chat({{"max_tokens", 50}, {"stop_sequences", {" is used"}}}));
   EXPECT_EQ(anthropic["stop_sequence"], " is used");
+}
+
+TEST_F(ServerTest, LlamaCppsOwnCompletion) {
+  const Json body{{"prompt", "The Linux kernel"}, {"n_predict", 6}, {"ignore_eos", true}, {"return_tokens", true}};
+  const Json made = answer("/completion", body);
+  EXPECT_EQ(made["content"],
+            answer("/v1/completions", {{"prompt", "The Linux kernel"}, {"max_tokens", 6}})["choices"][0]["text"]);
+  EXPECT_EQ(made["stop_type"], "limit");
+  EXPECT_EQ(made["prompt"], "The Linux kernel");
+  EXPECT_EQ(made["tokens"].size(), 6u);
+  EXPECT_EQ(answer("/detokenize", {{"tokens", made["tokens"]}})["content"], made["content"]);
+  std::string text;
+  const auto events = stream("/completion", body);
+  for (const Json& event : events) text += event["content"];
+  EXPECT_EQ(text, made["content"]);
+  EXPECT_EQ(events.back()["stop"], true);
+  const std::string word = text.substr(text.size() / 2, 3);
+  const Json stopped =
+      answer("/completion", {{"prompt", "The Linux kernel"}, {"n_predict", 6}, {"stop", {"@@", word}}});
+  EXPECT_EQ(stopped["stop_type"], "word");
+  EXPECT_EQ(stopped["stopping_word"], word);
+  const Json scored = answer("/completion", {{"prompt", "The"}, {"n_predict", 2}, {"n_probs", 2}});
+  ASSERT_EQ(scored["completion_probabilities"].size(), 2u);
+  EXPECT_EQ(scored["completion_probabilities"][0]["top_logprobs"].size(), 2u);
+  EXPECT_EQ(answer("/completion", {{"prompt", {"a", "b"}}, {"n_predict", 1}}).size(), 2u);
+}
+
+// The first token of a prompt whose beginning of 1,000 tokens is kept costs one piece of a prompt.
+TEST_F(ServerTest, AKeptBeginningIsNotReadAgain) {
+  std::vector<int> prompt;
+  for (int i = 0; i < 1000; ++i) prompt.push_back(i * 37 % 900 + 20);
+  const auto ask = [&](size_t length) {
+    std::vector<int> tokens(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>(length));
+    return answer("/v1/completions", {{"prompt", tokens}, {"max_tokens", 2}, {"ignore_eos", true}});
+  };
+  until_idle();
+  ask(1000);
+  const Json again = ask(1000);
+  EXPECT_LE(again["timings"]["prompt_n"], 64);  // kCheckpointStep
+  for (int i = 0; i < 30; ++i) prompt.push_back(i + 20);
+  until_idle();
+  const Json longer = ask(1030);
+  EXPECT_LE(longer["timings"]["prompt_n"], 64 + 30);
+  EXPECT_GE(longer["timings"]["cache_n"], 1000 - 64);
+  for (const Json& stage : get("/monitor/state")["last"]["stages"]) {
+    if (stage["name"] == "prompt pass") {
+      EXPECT_EQ(stage["calls"], 1);
+    }
+  }
 }
 
 TEST_F(ServerTest, SamplingIsRepeatableAndChoicesDiffer) {
@@ -226,7 +276,8 @@ TEST_F(ServerTest, ErrorsHaveTheShapeOfTheApi) {
   const Json longer = answer("/v1/completions", {{"prompt", std::vector<int>(5000, 7)}}, 400)["error"];
   EXPECT_EQ(longer["type"], "exceed_context_size_error");
   EXPECT_EQ(longer["n_ctx"], 4096);
-  EXPECT_EQ(answer("/v1/embeddings", {{"input", "x"}}, 501)["error"]["type"], "not_supported_error");
+  const Json cut = answer("/v1/embeddings", {{"input", "x"}, {"dimensions", 8}}, 400)["error"];
+  EXPECT_EQ(cut["param"], "dimensions");
   EXPECT_EQ(client().Get("/nothing")->status, 404);
   EXPECT_EQ(client().Get("/v1/completions")->status, 405);
 }
@@ -265,10 +316,40 @@ TEST_F(ServerTest, TheMonitorHasItsFields) {
   for (const char* name : {"time", "uptime_s", "status", "model", "limits", "rates", "slots", "queue", "cache",
                            "drafts", "memory", "arms", "counts", "last"})
     EXPECT_TRUE(state.contains(name)) << name;
-  EXPECT_EQ(state["last"]["spans"].size(), 3u);
+  const Json& last = state["last"];
+  EXPECT_EQ(last["spans"].size(), 3u);
+  // The engine's stages lie within the request: their sum is no more than its time.
+  double sum = 0;
+  std::set<std::string> stages;
+  for (const Json& stage : last["stages"]) {
+    stages.insert(stage["name"].get<std::string>());
+    sum += stage["ms"].get<double>();
+    EXPECT_GT(stage["calls"], 0);
+  }
+  EXPECT_EQ(stages.count("prompt pass") + stages.count("output pass") + stages.count("choose"), 3u) << last.dump();
+  EXPECT_LE(sum, last["total_ms"].get<double>() * 1.05 + 1);  // clocks are read at slightly different places
+  EXPECT_EQ(last["operators"].size(), 0u);                    // not without --profile
   bool matmul = false;
   for (const Json& arm : state["arms"]) matmul = matmul || arm["operator"] == "matmul";
   EXPECT_TRUE(matmul);
+}
+
+TEST(ServerAlone, AProfileShowsOperatorsAndPrintsItsTables) {
+  ServerProcess server({"--profile"});
+  httplib::Client client("127.0.0.1", server.port());
+  ASSERT_TRUE(client.Post("/v1/completions", R"({"prompt":"The kernel","max_tokens":4})", "application/json"));
+  const Json state = Json::parse(client.Get("/monitor/state")->body);
+  ASSERT_GT(state["last"]["operators"].size(), 5u);
+  double before = 1e300;
+  bool matmul = false;
+  for (const Json& one : state["last"]["operators"]) {
+    matmul = matmul || one["name"].get<std::string>().starts_with("matmul ");
+    EXPECT_LE(one["ms"].get<double>(), before);
+    before = one["ms"];
+  }
+  EXPECT_TRUE(matmul);
+  server.send(SIGTERM);
+  EXPECT_NE(server.wait().err.find("sum of parts"), std::string::npos);
 }
 
 // A client that leaves frees its slot, whether its request is read, answered or still waits.
@@ -296,6 +377,35 @@ TEST_F(ServerTest, AClientThatLeavesFreesItsSlot) {
   EXPECT_LT(until_idle(), milliseconds(1500));
   EXPECT_EQ(get("/monitor/state")["queue"]["waiting"], 0);
   EXPECT_EQ(answer("/v1/chat/completions", chat())["choices"][0]["message"]["content"], kLs);
+}
+
+// In the middle of its prompt: within the step under way, here 64 of 4,000 tokens.
+TEST(ServerAlone, AClientThatLeavesWhileItsPromptIsReadFreesItsSlot) {
+  const ServerProcess server({"--slots", "1", "-ub", "64"});
+  httplib::Client client("127.0.0.1", server.port());
+  const auto state = [&] { return Json::parse(client.Get("/monitor/state")->body); };
+  for (const char* path : {"/v1/completions", "/v1/embeddings"}) {
+    std::vector<int> tokens(4000);
+    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int>(i * 37 % 900 + 20);
+    const std::string body = Json{{"prompt", tokens}, {"input", tokens}, {"max_tokens", 5}}.dump();
+    auto left = std::make_unique<RawConnection>(server.port());
+    left->send(std::string("POST ") + path +
+               " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    Json slot;
+    for (int i = 0; i < 2000; ++i) {
+      slot = state()["slots"][0];
+      if (slot["state"] == "prompt" && slot["prompt_done"] > 0) break;
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    ASSERT_EQ(slot["state"], "prompt") << path;
+    const int64_t before = state()["counts"]["cancelled"];
+    left.reset();
+    Json after;
+    for (int i = 0; i < 400 && (after = state())["slots"][0]["state"] != "idle"; ++i)
+      std::this_thread::sleep_for(milliseconds(5));
+    EXPECT_EQ(after["counts"]["cancelled"], before + 1) << path;
+    EXPECT_LT(after["counts"]["prompt_tokens"], 4000) << path;  // of both together: most was never read
+  }
 }
 
 TEST_F(ServerTest, AFullQueueSaysWhenToTryAgain) {
@@ -335,6 +445,20 @@ TEST(ServerAlone, KeysHostsAndOriginsAreChecked) {
           .find("Access-Control-Allow-Origin: https://a.example"),
       std::string::npos);
   EXPECT_EQ(server.raw("GET /health HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n").substr(9, 3), "403");
+}
+
+// What the flag sets holds where a request does not say otherwise.
+TEST(ServerAlone, IgnoreEosIsASettingAndAField) {
+  const ServerProcess server({"--ignore-eos", "-n", "30"});
+  httplib::Client client("127.0.0.1", server.port());
+  const auto tokens = [&](const std::string& more) {
+    const auto result =
+        client.Post("/v1/chat/completions",
+                    R"({"messages":[{"role":"user","content":"What does ls do?"}])" + more + "}", "application/json");
+    return result ? Json::parse(result->body)["usage"]["completion_tokens"].get<int>() : -1;
+  };
+  EXPECT_EQ(tokens(""), 30);
+  EXPECT_LT(tokens(R"(,"ignore_eos":false)"), 30);
 }
 
 TEST(ServerAlone, AnOpenServerWithoutAKeyWarnsLoudly) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -82,6 +83,12 @@ class ServerProcess {
     for (int i = 0; loaded && i < 5000 && get("/health").find(" 200 ") == std::string::npos; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
+
+  ~ServerProcess() {  // what a sanitizer found would go unseen
+    if (const std::string said = err(); said.find("Sanitizer") != std::string::npos) ADD_FAILURE() << said;
+  }
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
 
   int port() const { return port_; }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }

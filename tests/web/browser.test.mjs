@@ -306,7 +306,7 @@ test('the Monitor shows curves, slots, caches, drafts, memory, arms and spans', 
   const first = await curve();
   assert.equal(first.split('L').length, 300);
   await until(async () => (await curve()) !== first);
-  for (const text of ['1,600 of 3,400 prompt tokens', '41,000 of 52,000, 79 %', 'Position 7', 'kv file', '2,100 of 3,000 tokens accepted, 70 %', 'no records here', 'never run', 'asked for: avx512', '411 ms', '901 ms', '880 ms, 41 calls', 'unknown, 20 calls', '70.0 MiB of 2.0 GiB · memory'])
+  for (const text of ['1,600 of 3,400 prompt tokens', '41,000 of 52,000, 79 %', 'Position 7', 'kv file', '2,100 of 3,000 tokens accepted, 70 %', 'no records here', 'never run', 'asked for: avx512', '411 ms', '901 ms', '740 ms, 40 calls', 'unknown, 41 calls', 'operator 11', '3 others', '70.0 MiB of 2.0 GiB · memory'])
     await monitor.getByText(text).first().waitFor();
   const label = await monitor.getByRole('img', { name: 'Output rate in tokens a second' }).getAttribute('aria-label');
   assert.match(label, /^Output rate in tokens a second\. tokens\/s: [\d.]+ now, at most [\d.]+$/);

@@ -55,7 +55,8 @@ export function monitorState(status) {
     last: {
       request: 'chatcmpl-5f0b', api: 'chat', finish_reason: 'stop', prompt_tokens: 900, cached_tokens: 64, output_tokens: 40, total_ms: 1312.5,
       spans: [{ name: 'queue', start_ms: 0, ms: 0.3 }, { name: 'prompt', start_ms: 0.3, ms: 411.0 }, { name: 'output', start_ms: 411.3, ms: 901.2 }],
-      stages: [{ name: 'forward', ms: 880.1, calls: 41 }, { name: 'draft', ms: 120.4, calls: 20 }, { name: 'verify', ms: 260, calls: 20 }, { name: 'commit', ms: null, calls: 20 }],
+      stages: [{ name: 'draft', ms: 120.4, calls: 41 }, { name: 'prompt pass', ms: 411, calls: 2 }, { name: 'output pass', ms: 740.2, calls: 40 }, { name: 'choose', ms: null, calls: 41 }],
+      operators: Array.from({ length: 15 }, (_, i) => ({ name: `operator ${i}`, ms: 300 / (i + 1), calls: 40 * (i + 1) })),
     },
   };
 }

@@ -64,6 +64,19 @@ const cases = {
     const made = await openai.completions.create({ model: 'm', prompt: 'The Linux kernel', max_tokens: 5, logprobs: 2 });
     assert.equal(made.choices[0].logprobs.tokens.join(''), made.choices[0].text);
   },
+  async 'openai: embeddings, in both encodings'() {
+    const input = ['list files', 'What does ls do?'];
+    const made = await openai.embeddings.create({ model: 'm', input }); // asks for base64
+    const plain = await openai.embeddings.create({ model: 'm', input, encoding_format: 'float' });
+    assert.equal(made.data.length, 2);
+    for (const [i, one] of made.data.entries()) {
+      assert.equal(one.index, i);
+      assert.deepEqual([...one.embedding], plain.data[i].embedding.map(Math.fround));
+      assert.ok(Math.abs(one.embedding.reduce((sum, x) => sum + x * x, 0) - 1) < 1e-5);
+    }
+    assert.equal(made.usage.prompt_tokens, made.usage.total_tokens);
+    await assert.rejects(openai.embeddings.create({ model: 'm', input, dimensions: 8 }), /dimensions/);
+  },
   async 'openai: responses'() {
     const made = await openai.responses.create({ model: 'm', input: 'What does ls do?' });
     assert.equal(made.output_text, answer);

@@ -48,7 +48,7 @@ ServeRequest request_of(Api api, bool stream) {
   request.stream = stream;
   request.include_usage = true;
   request.generation.stop = {"END"};
-  if (api == Api::Completions) request.prompts.resize(1);
+  if (continues_text(api)) request.prompts.resize(1);
   return request;
 }
 
@@ -57,7 +57,7 @@ ReplyFacts facts() {
           .model = "m",
           .created = 1,
           .token_text = [](int32_t id) { return std::to_string(id); },
-          .prompts = {}};
+          .prompts = {"before"}};
 }
 
 Written streamed(Api api, const std::vector<Event>& list) {
@@ -239,6 +239,27 @@ TEST(ToolGrammarTest, OfferedCallsAreConstrainedFromTheirTagOn) {
   EXPECT_EQ(generation.grammar_after, "<tool_call>");
   EXPECT_TRUE(generation.grammar_again);
   EXPECT_TRUE(generation.grammar->matches("\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>"));
+}
+
+TEST(RepliesTest, TheNativeFormNamesWhyItEnded) {
+  const std::vector<Event> list{reply(Kind::Content, "He"), reply(Kind::Content, "llo"),
+                                finished(FinishReason::StopString, 0)};
+  const Json answer = whole(Api::Native, list);
+  EXPECT_EQ(answer["content"], "Hello");
+  EXPECT_EQ(answer["stop"], true);
+  EXPECT_EQ(answer["stop_type"], "word");
+  EXPECT_EQ(answer["stopping_word"], "END");
+  EXPECT_EQ(answer["tokens_predicted"], 3);
+  EXPECT_EQ(answer["tokens_evaluated"], 10);
+  EXPECT_EQ(answer["generation_settings"]["stop"][0], "END");
+  const Written written = streamed(Api::Native, list);
+  ASSERT_EQ(written.data.size(), 3u);
+  EXPECT_EQ(written.data[1]["content"], "llo");
+  EXPECT_EQ(written.data[1]["stop"], false);
+  EXPECT_EQ(written.data[2]["content"], "");
+  EXPECT_EQ(written.data[2]["stop_type"], "word");
+  EXPECT_EQ(whole(Api::Native, {finished(FinishReason::Length)})["stop_type"], "limit");
+  EXPECT_EQ(whole(Api::Native, {finished(FinishReason::EndOfText)})["stop_type"], "eos");
 }
 
 }  // namespace

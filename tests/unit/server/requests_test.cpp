@@ -151,5 +151,54 @@ TEST(RequestsTest, ItemsOfTheResponsesApiBecomeMessages) {
             "accepted");
 }
 
+TEST(RequestsTest, TheNativeFormOfACompletion) {
+  const auto native = [](const std::string& more) {
+    return parse_native_request(R"({"prompt":"a")" + more + "}", defaults());
+  };
+  const ServeRequest plain = native("");
+  EXPECT_EQ(plain.api, Api::Native);
+  EXPECT_EQ(plain.generation.max_tokens, -1);  // what the server's default is
+  EXPECT_EQ(plain.top_logprobs, -1);
+  const ServeRequest full = native(R"(,"n_predict":7,"ignore_eos":true,"n_probs":3,"stop":["x"],"cache_prompt":true,
+      "id_slot":-1,"repeat_penalty":1.1,"repeat_last_n":64,"grammar":"root ::= \"a\"","return_tokens":true)");
+  EXPECT_EQ(full.generation.max_tokens, 7);
+  EXPECT_TRUE(full.generation.ignore_end);
+  EXPECT_EQ(full.top_logprobs, 3);
+  EXPECT_TRUE(full.generation.grammar.has_value());
+  EXPECT_EQ(native(R"(,"return_tokens":true)").top_logprobs, 0);
+  EXPECT_EQ(refusal([&] { native(R"(,"n_probs":-1)"); }), "n_probs: must be 0 to 100");
+}
+
+EmbeddingsRequest embeddings(const std::string& body, bool native = false) {
+  return parse_embeddings_request(body, 100, 8, native);
+}
+
+TEST(RequestsTest, TextsToEmbed) {
+  EXPECT_EQ(embeddings(R"({"input":"a","model":"m","user":"u"})").inputs.size(), 1u);
+  const EmbeddingsRequest several = embeddings(R"({"input":["a",[1,2]],"encoding_format":"base64","dimensions":8})");
+  ASSERT_EQ(several.inputs.size(), 2u);
+  EXPECT_EQ(several.inputs[0].text, "a");
+  EXPECT_EQ(several.inputs[1].tokens, (std::vector<int32_t>{1, 2}));
+  EXPECT_TRUE(several.base64 && several.normalised);
+  EXPECT_EQ(embeddings(R"({"input":[1,2]})").inputs.size(), 1u);
+  EXPECT_FALSE(embeddings(R"({"content":"a","embd_normalize":-1})", true).normalised);
+}
+
+TEST(RequestsTest, TextsToEmbedAreRefusedByField) {
+  const auto refused = [](const std::string& body) { return refusal([&] { embeddings(body); }); };
+  EXPECT_EQ(refused("{}"), "input: is missing");
+  EXPECT_EQ(refused(R"({"content":"a"})"), "input: is missing");
+  EXPECT_EQ(refused(R"({"input":[]})"), "input: is empty");
+  EXPECT_EQ(refused(R"({"input":{}})"), "input: must be a string, token ids, or a list of those");
+  EXPECT_EQ(refused(R"({"input":[100]})"), "input: 100 is no token of this model");
+  EXPECT_EQ(refused(R"({"input":"a","encoding_format":"int8"})"), "encoding_format: must be float or base64");
+  EXPECT_NE(refused(R"({"input":"a","dimensions":4})").find("dimensions: vectors of this model have 8 numbers"),
+            std::string::npos);
+  EXPECT_NE(refused(R"({"input":"a","embd_normalize":1})").find("embd_normalize: must be 2"), std::string::npos);
+  std::string many = R"({"input":["a")";
+  for (int i = 0; i < 2048; ++i) many += ",\"a\"";
+  EXPECT_EQ(refused(many + "]}"), "input: has 2049 texts, at most 2048");
+}
+
 }  // namespace
 }  // namespace strata::server

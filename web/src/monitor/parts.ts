@@ -2,7 +2,7 @@
 
 import { el, svg } from '../dom';
 import { bytes, count, milliseconds, percent, rate, seconds } from '../format';
-import type { ArmState, LastRequest, MonitorState, SlotState } from './state';
+import type { ArmState, LastRequest, MonitorState, SlotState, StageTime } from './state';
 
 // Part of a whole, 0 to 1; null: of an unknown whole.
 function bar(part: number | null, color = ''): SVGSVGElement {
@@ -212,15 +212,34 @@ function timelineRow(name: string, start: number, length: number | null, total: 
   );
 }
 
+const mostOperators = 12; // the others are summed
+
 function stages(request: LastRequest): Node[] {
-  if (request.stages.length === 0) return [el('p', { class: 'help' }, 'A server started with --profile also shows the stages of the engine.')];
-  const longest = Math.max(1e-6, ...request.stages.map((one) => one.ms ?? 0));
+  const operators = [...(request.operators ?? [])];
+  const others = operators.splice(mostOperators);
+  if (others.length > 0)
+    operators.push({
+      name: `${count(others.length)} others`,
+      ms: others.reduce((sum, one) => sum + (one.ms ?? 0), 0),
+      calls: others.reduce((sum, one) => sum + one.calls, 0),
+    });
   return [
-    el('h4', {}, 'Engine meanwhile, all requests together'),
+    ...times('Engine meanwhile, all requests together', request.stages),
+    ...(operators.length > 0
+      ? times('Operators meanwhile', operators)
+      : [el('p', { class: 'help' }, 'A server started with --profile also shows the operators.')]),
+  ];
+}
+
+function times(title: string, list: StageTime[]): Node[] {
+  if (list.length === 0) return [];
+  const longest = Math.max(1e-6, ...list.map((one) => one.ms ?? 0));
+  return [
+    el('h4', {}, title),
     el(
       'ul',
-      { class: 'rows timeline' },
-      ...request.stages.map((one) =>
+      { class: 'rows timeline long', attrs: { 'aria-label': title } },
+      ...list.map((one) =>
         el(
           'li',
           { class: 'span' },

@@ -38,6 +38,12 @@ export interface Rates {
   waiting: number[];
 }
 
+export interface StageTime {
+  name: string;
+  ms: number | null;
+  calls: number;
+}
+
 export interface LastRequest {
   request: string;
   api: string;
@@ -47,7 +53,8 @@ export interface LastRequest {
   output_tokens: number;
   total_ms: number;
   spans: { name: string; start_ms: number; ms: number | null }[];
-  stages: { name: string; ms: number | null; calls: number }[];
+  stages: StageTime[];
+  operators?: StageTime[];
 }
 
 export interface MonitorState {
