@@ -36,7 +36,8 @@ std::shared_ptr<Accelerator> open_accelerator(const std::string& name, const Acc
   if (const auto index = number_of(name, "cuda", 0, 1023, 0)) return open_cuda(static_cast<int>(*index), options);
   if (const auto index = number_of(name, "hip", 0, 1023, -1)) return open_hip(static_cast<int>(*index), options);
   if (name.starts_with("sim:")) return open_simulation(name.substr(4));
-  throw Error(ErrorKind::Usage, "there is no device " + name + ": this build knows cpu, cuda:N, hip:N, emu and sim:TARGET");
+  throw Error(ErrorKind::Usage,
+              "there is no device " + name + ": this build knows cpu, cuda:N, hip:N, emu and sim:TARGET");
 }
 
 FoundAccelerators find_accelerators() {

@@ -61,6 +61,7 @@ struct LaunchShape {
   Dim grid;
   Dim block;
   uint32_t shared = 0;  // bytes of shared memory of a block
+  bool early = false;   // the kernel waits for the one before itself (begin_early), and may start while that one ends
 };
 
 // Work in order. Not thread safe.

@@ -78,6 +78,8 @@ struct Shared {
   Shared& operator=(const Shared&) = delete;
 
   cuda::Function function(const char* what, const KernelImage& image, const char* name);
+  // Whether the machine code for this card waits in begin_early, and the driver knows such edges.
+  bool early() const { return info.arch / 10 == 9 && driver().add_dependencies != nullptr; }
 };
 
 // Calls of the driver act on the context of the calling thread.
@@ -138,7 +140,8 @@ class PassGraph {
   // Whether a pass differs from the one before in arguments and sizes alone.
   bool fits(const std::vector<Launch>& launches) const {
     bool alike = launches.size() == nodes_.size();
-    for (size_t i = 0; alike && i < launches.size(); ++i) alike = launches[i].function == launches_[i].function;
+    for (size_t i = 0; alike && i < launches.size(); ++i)
+      alike = launches[i].function == launches_[i].function && launches[i].shape.early == launches_[i].shape.early;
     return alike;
   }
   // For launch().
@@ -171,7 +174,12 @@ class PassGraph {
       const cuda::KernelNode node = node_of(launch, parameters);
       cuda::GraphNode added = nullptr;
       const cuda::GraphNode* before = nodes_.empty() ? nullptr : &nodes_.back();
-      check(driver().add_kernel_node(&added, graph_, before, nodes_.empty() ? 0 : 1, &node), "cuGraphAddKernelNode");
+      const bool early = launch.shape.early && before != nullptr;
+      check(
+          driver().add_kernel_node(&added, graph_, early ? nullptr : before, before == nullptr || early ? 0 : 1, &node),
+          "cuGraphAddKernelNode");
+      if (early)
+        check(driver().add_dependencies(graph_, before, &added, &cuda::kProgrammaticEdge, 1), "cuGraphAddDependencies");
       nodes_.push_back(added);
     }
     check(driver().instantiate_graph(&exec_, graph_, 0), "cuGraphInstantiate");
@@ -236,6 +244,7 @@ class CudaStream final : public DeviceStream {
     const Current current(*shared_);
     const auto* start = static_cast<const char*>(arguments);
     Launch one{shared_->function(what, image, kernel), shape, {start, start + bytes}};
+    one.shape.early = shape.early && shared_->early();
     last_ = what;
     if (recording_) {
       recorded_.push_back(std::move(one));

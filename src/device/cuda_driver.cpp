@@ -68,6 +68,7 @@ Driver open_driver() {
   get("cuGraphLaunch", d.launch_graph);
   get("cuGraphExecDestroy", d.destroy_graph_exec);
   get("cuGetErrorString", d.error_string);
+  resolve(library, "cuGraphAddDependencies_v2", d.add_dependencies);
   if (name != nullptr) {
     Driver old;
     old.missing = std::string(kLibrary) + " has no " + name + ": it needs a driver for CUDA 12 or newer";

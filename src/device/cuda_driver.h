@@ -55,7 +55,14 @@ struct KernelNode {
   Context context;
 };
 
-// Every member is null or all are set.
+// How an edge of a graph orders two kernels. Programmatic: the second starts when the first lets it or ends, and waits
+// itself.
+struct EdgeData {
+  unsigned char from_port, to_port, type, reserved[5];
+};
+inline constexpr EdgeData kProgrammaticEdge{1, 0, 1, {}};
+
+// Every member is null or all are set, but for one.
 struct Driver {
   Result (*init)(unsigned) = nullptr;
   Result (*driver_version)(int*) = nullptr;
@@ -94,6 +101,8 @@ struct Driver {
   Result (*create_graph)(Graph*, unsigned) = nullptr;
   Result (*destroy_graph)(Graph) = nullptr;
   Result (*add_kernel_node)(GraphNode*, Graph, const GraphNode*, size_t, const KernelNode*) = nullptr;
+  // Of CUDA 12.3; null in older drivers.
+  Result (*add_dependencies)(Graph, const GraphNode*, const GraphNode*, const EdgeData*, size_t) = nullptr;
   Result (*instantiate_graph)(GraphExec*, Graph, unsigned long long) = nullptr;
   Result (*set_kernel_node)(GraphExec, GraphNode, const KernelNode*) = nullptr;
   Result (*launch_graph)(GraphExec, StreamHandle) = nullptr;

@@ -44,6 +44,7 @@ class BlockRunner {
               uint64_t seed)
       : what_(what),
         kernel_(kernel),
+        early_(shape.early),
         arguments_(arguments),
         random_(seed),
         shared_(std::max<size_t>(shape.shared, 64)),
@@ -64,6 +65,7 @@ class BlockRunner {
 
   const char* what_;
   const EmulatedKernel& kernel_;
+  const bool early_;
   const void* arguments_;
   Random random_;
   Buffer shared_;
@@ -73,6 +75,7 @@ class BlockRunner {
   Lane* current_ = nullptr;
   int live_ = 0, arrived_ = 0;
   uint64_t generation_ = 0, progress_ = 0;
+  bool unbegun_ = false;  // a thread ended without begin_early
 };
 
 // Kernels have no argument for the state of their thread: it belongs to the thread of the processor that runs them.
@@ -93,7 +96,7 @@ void BlockRunner::run(int64_t x, int64_t y, int64_t z, int64_t blocks_x) {
   for (size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
     order_[i] = i;
-    lane.thread = {static_cast<int>(i), live_, x, y, z, blocks_x, static_cast<char*>(shared_.data())};
+    lane.thread = {static_cast<int>(i), live_, x, y, z, blocks_x, static_cast<char*>(shared_.data()), false};
     lane.ended = false;
     lane.copies.clear();
     lane.group = 0;
@@ -101,6 +104,7 @@ void BlockRunner::run(int64_t x, int64_t y, int64_t z, int64_t blocks_x) {
     lane.fiber.start([this, &lane] {
       kernel_.run(arguments_);
       lane.ended = true;
+      unbegun_ = unbegun_ || !lane.thread.begun;
       ++progress_;
       if (--live_ > 0 && arrived_ == live_) arrived_ = 0, ++generation_;
       leave_wave(wave_of(lane));
@@ -120,6 +124,8 @@ void BlockRunner::run(int64_t x, int64_t y, int64_t z, int64_t blocks_x) {
                   what_);
   }
   runner = nullptr;
+  if (early_ && unbegun_)
+    throw Error(ErrorKind::Device, std::string("kernel ") + kernel_.name + " does not wait for the one before", what_);
 }
 
 void BlockRunner::leave_wave(WaveState& wave) {

@@ -103,6 +103,15 @@ __device__ inline uint32_t atomic_add(uint32_t* to, uint32_t value) { return ato
 __device__ inline uint32_t atomic_max(uint32_t* to, uint32_t value) { return atomicMax(to, value); }
 __device__ inline void memory_fence() { __threadfence(); }  // writes before it are seen before those after it
 
+// Of kernels whose launch says `early`: until the kernel before has ended and its writes are seen; then the next may
+// start. Before it only memory is read that no kernel writes.
+__device__ inline void begin_early() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 // Sixteen bytes of global memory that no kernel under way writes, and that this multiprocessor reads once.
 __device__ inline Bits16 load16_once(const void* global) {
   Bits16 bits;

@@ -23,6 +23,7 @@ struct EmulatedThread {
   int thread = 0, threads = 0;
   int64_t block_x = 0, block_y = 0, block_z = 0, blocks_x = 0;
   char* shared = nullptr;
+  mutable bool begun = false;  // begin_early
 };
 const EmulatedThread& emulated_thread();
 void emulated_barrier();
@@ -111,6 +112,7 @@ inline uint32_t atomic_max(uint32_t* to, uint32_t value) {
   return before;
 }
 inline void memory_fence() {}
+inline void begin_early() { emulated_thread().begun = true; }
 
 // The bytes come when they are asked for: a kernel that reads too early reads what was there.
 void emulated_copy16(void* shared, const void* global);

@@ -130,6 +130,7 @@ __device__ inline uint32_t atomic_add(uint32_t* to, uint32_t value) {
 __device__ inline uint32_t atomic_max(uint32_t* to, uint32_t value) {
   return __hip_atomic_fetch_max(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
+__device__ inline void begin_early() {}
 __device__ inline void memory_fence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
 
 // The bytes are there at once.

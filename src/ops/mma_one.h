@@ -274,6 +274,7 @@ __device__ inline void stream_rows(const char* weight, int64_t row_bytes, int64_
     walk.next(asked);
   };
   for (int slot = 0; slot + 1 < Stage::kStages; ++slot) ask(slot);
+  begin_early();  // weights do not wait for what makes x
   if (kAlone) {
     for (int at = 0; at < 4 * groups; at += threads()) {
       const int i = at + thread();

@@ -51,7 +51,7 @@ bool stream(Queue& queue, const MatmulArgs& args, const MmaFormat& format) {
                          args.scale};
   const std::string name = (alone ? "matmul_one_" : "matmul_eight_") + std::string(format.suffix);
   queue.launch("matmul", image_of(format), name.c_str(),
-               {{plan.blocks * tiles}, {plan.waves * 32}, static_cast<uint32_t>(plan.shared)}, kernel);
+               {{plan.blocks * tiles}, {plan.waves * 32}, static_cast<uint32_t>(plan.shared), true}, kernel);
   return true;
 }
 
