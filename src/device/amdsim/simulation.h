@@ -16,5 +16,7 @@ using ReplacedCode = std::map<std::string, std::vector<unsigned char>>;
 
 // `target`: "gfx1100". Error{Usage} for a target that is not interpreted, Error{Device} without LLVM's decoder.
 std::shared_ptr<Accelerator> open_simulation(const std::string& target, ReplacedCode replaced = {});
+// Instructions of waves that a simulated device has run; 0 for other devices.
+uint64_t simulated_instructions(const Accelerator& accelerator);
 
 }  // namespace strata
