@@ -45,8 +45,8 @@ class Simulated : public testing::TestWithParam<Family> {
     Log log(LogLevel::Error);
     Engine engine(options, log);
     GenerateRequest request;
-    for (int k = 0; k < (test_all() ? 150 : 37); ++k) request.prompt.push_back(32 + k * 7 % 90);
-    request.max_tokens = test_all() ? 48 : 6;
+    for (int k = 0; k < (test_all() ? 43 : 37); ++k) request.prompt.push_back(32 + k * 7 % 90);
+    request.max_tokens = test_all() ? 20 : 6;
     request.ignore_end = true;
     request.sampler.temperature = 0;
     return engine.generate(request).tokens;

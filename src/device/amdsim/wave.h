@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "device/amdsim/access_log.h"
 #include "device/amdsim/instruction.h"
 #include "device/amdsim/local_memory.h"
 #include "device/amdsim/regions.h"
@@ -62,6 +63,8 @@ struct Wave {
 
   LocalMemory* local = nullptr;
   RegionCache* regions = nullptr;
+  AccessView* accesses = nullptr;  // of global memory; null: no other wave is there
+  uint64_t accessor = 0;           // who the wave is in the log of accesses
   const Program* program = nullptr;
   const char* kernel = "";
   const Instruction* current = nullptr;
