@@ -118,6 +118,7 @@ class GroupRunner {
   }
 
   uint64_t instructions = 0;
+  std::set<uint32_t> met;  // addresses of barriers
 
  private:
   // Waves stand at a barrier or have ended; true: they go on.
@@ -128,6 +129,7 @@ class GroupRunner {
     if (ended != nullptr)
       waits->fail("the wave waits at a barrier, wave " + std::to_string(ended->id) + " has ended without coming to it");
     for (Wave& wave : waves_) wave.state = WaveState::Running;
+    if (waves_.size() > 1) met.insert(waits->current->address);
     local_.barrier();
     ++barriers_;
     name_waves();
@@ -301,6 +303,9 @@ uint64_t run_launch(const Launch& launch, const Regions& regions, ThreadPool& po
         GroupRunner runner(launch, arguments, known, log);
         for (int64_t group = next++; group < groups; group = next++) runner.run(group);
         instructions += runner.instructions;
+        if (launch.met == nullptr) continue;
+        const std::lock_guard lock(mutex);
+        launch.met->merge(runner.met);
       } catch (...) {
         next = groups;
         const std::lock_guard lock(mutex);
