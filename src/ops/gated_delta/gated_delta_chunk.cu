@@ -136,7 +136,6 @@ extern "C" __global__ void gated_delta_chunk_prepare(const DeltaChunkKernel a) {
   const int64_t repeat = a.value_heads / a.key_heads, count = rows.hi - rows.lo;
   for (int64_t index = 0; index < repeat; ++index) {
     const int64_t head = value_head_of(a, key_head, index), own = (rows.index * a.value_heads + head) * kSlots;
-    barrier();
     for (int64_t s = thread(); s < rows.hi; s += threads()) raw[s] = gate_of(a, rows, head, s);
     barrier();
     if (thread() == 0) sum_gates(raw, rows.hi, gates);
