@@ -2,6 +2,7 @@
 // default on gfx1100 for all kernels and on the other targets for one barrier of each; with TEST_ALL=1 for all.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
 
 #include "base/error.h"
 #include "device/amdsim/decoder.h"
@@ -177,8 +179,12 @@ class Barriers {
 
   void explore(const CaseRunner& runner) {
     std::vector<Probe> probes;
-    const size_t last = runner.cases() - 1;
+    const size_t last = runner.cases() - 1, first = std::min<size_t>(8, runner.cases());
+    std::vector<size_t> order(first);  // the last ones, then the others
+    std::iota(order.begin(), order.end(), size_t{0});
     for (const size_t k : spread(runner.cases()))
+      if (k >= first) order.push_back(k);
+    for (const size_t k : order)
       probes.push_back({runner.evidence().op + " " + runner.arm().name + " case " + std::to_string(last - k),
                         [runner, at = last - k](const auto& device) { return runner.failure(at, device); }});
     explore(open_simulation(target_), probes);
