@@ -65,20 +65,6 @@ std::string kernel_at(const Program& program, uint64_t address) {
   return found == nullptr ? "no kernel" : found->name;
 }
 
-std::vector<Mutant> without(const std::string& image, const std::string& target, const std::string& begin) {
-  std::vector<Mutant> mutants;
-  const auto code = shipped_code(image, target);
-  const Program program(code);
-  for (const uint32_t k : instructions_of(program, begin)) {
-    const uint32_t address = program[k].address;
-    PatchedCode patched(code);
-    patched.no_operation(address, program[program[k].next].address);
-    mutants.push_back({kernel_at(program, address) + ": " + program.text_at(address) + " at " + std::to_string(address),
-                       image, patched.bytes()});
-  }
-  return mutants;
-}
-
 CaseRunner::CaseRunner(const std::string& op, const std::string& arm) {
   for (const OperatorEvidence& evidence : operator_evidence())
     for (const ArmInfo& info : evidence.arms)

@@ -43,9 +43,6 @@ std::vector<uint32_t> instructions_of(const Program& program, const std::string&
 // The kernel that an address belongs to.
 std::string kernel_at(const Program& program, uint64_t address);
 
-// One mutant for each instruction whose name begins so: no operation stands in its place.
-std::vector<Mutant> without(const std::string& image, const std::string& target, const std::string& begin);
-
 // An operator's arm with the cases of its evidence, on simulated devices.
 class CaseRunner {
  public:
