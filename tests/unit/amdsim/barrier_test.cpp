@@ -24,6 +24,7 @@ namespace strata::amdsim {
 namespace {
 
 bool test_all() { return std::getenv("TEST_ALL") != nullptr; }
+bool whole(const std::string& target) { return test_all() || target == "gfx1100"; }
 
 // Something that runs kernels on a device and looks at what they gave: the first thing that is wrong, or nothing.
 struct Probe {
@@ -190,7 +191,7 @@ class Barriers {
     explore(open_simulation(target_), probes);
   }
   void explore(const std::shared_ptr<Accelerator>& device, const std::vector<Probe>& probes) {
-    const uint64_t most = test_all() ? ~uint64_t{0} : kInstructions;
+    const uint64_t most = test_all() ? ~uint64_t{0} : whole(target_) ? kInstructions : kInstructions / 4;
     for (const Probe& probe : probes) {
       if (simulated_instructions(*device) > most) break;
       const std::string wrong = probe.run(device);
@@ -214,8 +215,13 @@ TEST_P(AmdSimBarriers, NoneCanBeLeftOut) {
   const Barriers barriers(GetParam());
   const std::vector<Barrier> all = barriers.all();
   EXPECT_GT(all.size(), 100u);
-  const size_t step = test_all() || GetParam() == "gfx1100" ? 1 : 9;
-  for (size_t k = 0; k < all.size(); k += step) EXPECT_EQ(barriers.survivor(all[k]), "");
+  size_t tried = 0;
+  for (size_t k = 0; k < all.size(); k += whole(GetParam()) ? 1 : 9) {
+    if (!whole(GetParam()) && all[k].probes.empty()) continue;
+    EXPECT_EQ(barriers.survivor(all[k]), "");
+    ++tried;
+  }
+  EXPECT_GE(tried, whole(GetParam()) ? 100u : 10u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, AmdSimBarriers, testing::Values("gfx1100", "gfx1151", "gfx1201", "gfx942"),
