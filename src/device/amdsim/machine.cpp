@@ -149,6 +149,7 @@ class GroupRunner {
     std::fill(std::begin(wave.s), std::end(wave.s), kPoison);
     std::fill(std::begin(wave.s_undefined), std::end(wave.s_undefined), ~0u);
     std::fill(std::begin(wave.s_pending), std::end(wave.s_pending), 0u);
+    std::fill(std::begin(wave.unsure), std::end(wave.unsure), uint64_t{0});
     wave.waits = {};
     wave.scc = false;
     wave.scc_undefined = true;

@@ -58,6 +58,10 @@ struct Wave {
   Waits waits;
   std::vector<uint32_t> pending[2];  // [register]: the operation of kLoad, of kLocal that brings it
   uint32_t s_pending[kScalars] = {};
+  // A bit for each register, of vectors from 0 on and of scalars from kScalarBits on: an operation may still be under
+  // way that brings it.
+  uint64_t unsure[(2 * kAccumulators + 192) / 64] = {};
+  static constexpr uint32_t kScalarBits = 2 * kAccumulators;
   std::vector<uint32_t> scratch;            // [word, lane]
   std::vector<uint64_t> scratch_undefined;  // [word]
 
@@ -126,7 +130,7 @@ struct Wave {
 
 // Undefined values and operations under way of the registers that an instruction names, before it runs; what becomes of
 // its destinations.
-void check_pending(const Wave& wave, const Instruction& i);
+void check_pending(Wave& wave, const Instruction& i);
 void flow_vector(Wave& wave, const Instruction& i);
 void flow_upward(Wave& wave, const Instruction& i);
 void flow_pair(Wave& wave, const Instruction& i);
