@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/evidence_settings.h"
@@ -10,33 +11,56 @@
 namespace strata::cli {
 namespace {
 
+// The arm's own class, then those of AMD GPUs that it can be executed as.
+std::vector<std::string> classes_of(const ArmInfo& arm) {
+  std::vector<std::string> classes{arm.device_class};
+  if (arm.image == nullptr || arm.image->amd.empty()) return classes;
+  for (const char* simulated : kSimulatedClasses)
+    if (arm.device_class != simulated) classes.emplace_back(simulated);
+  return classes;
+}
+
+nlohmann::ordered_json json_row(const Chosen& chosen, const std::string& device_class, const std::string& state,
+                                const std::optional<ParityRecord>& record) {
+  nlohmann::ordered_json row{{"operator", chosen.evidence->op},
+                             {"arm", chosen.arm.name},
+                             {"class", device_class},
+                             {"default", !chosen.arm.opt_in},
+                             {"state", state}};
+  if (record) row.update({{"utilisation", record->utilisation}, {"date", record->date}, {"device", record->device}});
+  return row;
+}
+
+void print_row(const Chosen& chosen, const std::string& device_class, const std::string& state,
+               const std::optional<ParityRecord>& record) {
+  fmt::print("{:<20} {:<12} {:<15} {:<8} {:<11} {:>9} {:>6}  {:<10}\n", chosen.evidence->op, chosen.arm.name,
+             device_class, chosen.arm.opt_in ? "opt-in" : "default", state,
+             record ? fmt::format("{:.4f}", record->utilisation) : "-", record ? std::to_string(record->cases) : "-",
+             record ? record->date : "-");
+}
+
 int run(CommandContext& context) {
   const Settings& settings = context.settings;
   const std::string folder = records_folder(settings);
+  const bool json = settings.get_bool("json");
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  if (!settings.get_bool("json"))
-    fmt::print("{:<18} {:<12} {:<15} {:<8} {:<10} {:>9} {:>6}  {:<10}\n", "operator", "arm", "class", "use", "state",
+  if (!json)
+    fmt::print("{:<20} {:<12} {:<15} {:<8} {:<11} {:>9} {:>6}  {:<10}\n", "operator", "arm", "class", "use", "state",
                "of bound", "cases", "date");
-  for (const Chosen& chosen : chosen_arms(settings)) {
-    const std::string& op = chosen.evidence->op;
-    const auto record = read_record(folder, op, chosen.arm.name, chosen.arm.device_class);
-    const std::string state = record_state(record, chosen.evidence->source_folder(), chosen.arm.image);
-    if (settings.get_bool("json")) {
-      rows.push_back({{"operator", op},
-                      {"arm", chosen.arm.name},
-                      {"class", chosen.arm.device_class},
-                      {"default", !chosen.arm.opt_in},
-                      {"state", state}});
-      if (record)
-        rows.back().update({{"utilisation", record->utilisation}, {"date", record->date}, {"device", record->device}});
-      continue;
+  bool interpreted = false;
+  for (const Chosen& chosen : chosen_arms(settings))
+    for (const std::string& device_class : classes_of(chosen.arm)) {
+      const auto record = read_record(folder, chosen.evidence->op, chosen.arm.name, device_class);
+      const std::string state = record_state(record, chosen.evidence->source_folder(), chosen.arm.image);
+      interpreted = interpreted || state == "interpreted";
+      if (json)
+        rows.push_back(json_row(chosen, device_class, state, record));
+      else
+        print_row(chosen, device_class, state, record);
     }
-    fmt::print("{:<18} {:<12} {:<15} {:<8} {:<10} {:>9} {:>6}  {:<10}\n", op, chosen.arm.name, chosen.arm.device_class,
-               chosen.arm.opt_in ? "opt-in" : "default", state,
-               record ? fmt::format("{:.4f}", record->utilisation) : "-", record ? std::to_string(record->cases) : "-",
-               record ? record->date : "-");
-  }
-  if (settings.get_bool("json")) fmt::print("{}\n", rows.dump(2));
+  if (json) fmt::print("{}\n", rows.dump(2));
+  if (interpreted && !json)
+    fmt::print("interpreted: machine code executed in the interpreter, not yet run on AMD hardware (docs/amd.md)\n");
   return 0;
 }
 

@@ -68,7 +68,7 @@ __device__ inline float wave_max(float value) {
 }
 
 // Sum over the threads of a block, in every thread: lanes, then waves in ascending order. `scratch`: a float of shared
-// memory for each wave. Two barriers.
+// memory for each wave, which other waves may still read afterwards: before it is written again comes a barrier.
 __device__ inline float block_sum(float value, float* scratch) {
   const int waves = static_cast<int>(threads()) / kWave;
   value = wave_sum(value);
@@ -77,7 +77,6 @@ __device__ inline float block_sum(float value, float* scratch) {
   barrier();
   float sum = 0;
   for (int i = 0; i < waves; ++i) sum += scratch[i];
-  barrier();
   return sum;
 }
 

@@ -21,14 +21,17 @@ std::string source_hash(const std::string& op, SourceSet set) {
   return {};
 }
 
+bool is_simulated(const std::string& device_class) { return device_class.starts_with("sim-"); }
+
 const char* record_state(const std::optional<ParityRecord>& record, const std::string& source_folder,
                          const KernelImage* image) {
   if (!record) return "never run";
   if (!record->passed) return "failed";
-  const SourceSet set = image == nullptr               ? SourceSet::Cpu
-                        : image->vendor == Vendor::Amd ? SourceSet::Amd
-                                                       : SourceSet::Cuda;
-  return record->source_hash == source_hash(source_folder, set) ? "verified" : "stale";
+  const bool simulated = is_simulated(record->device_class);
+  const bool amd = simulated || record->device_class.starts_with("gfx");
+  const SourceSet set = image == nullptr ? SourceSet::Cpu : amd ? SourceSet::Amd : SourceSet::Cuda;
+  if (record->source_hash != source_hash(source_folder, set)) return "stale";
+  return simulated ? "interpreted" : "verified";
 }
 
 std::string record_path(const std::string& folder, const std::string& op, const std::string& arm,

@@ -34,11 +34,16 @@ void write_record(const std::string& folder, const ParityReport& report, const R
 std::optional<ParityRecord> read_record(const std::string& folder, const std::string& op, const std::string& arm,
                                         const std::string& device_class);
 
+// Classes of simulated devices, as records and AcceleratorInfo::device_class name them.
+inline constexpr const char* kSimulatedClasses[] = {"sim-gfx1100", "sim-gfx1151", "sim-gfx1201", "sim-gfx942"};
+bool is_simulated(const std::string& device_class);
+
 // Hash of the sources behind an operator's arms on a kind of device, as the build saw them; empty for an unknown
 // operator. Contract, oracle, bound and cases count for all.
 enum class SourceSet : uint8_t { Cpu, Cuda, Amd };
 std::string source_hash(const std::string& op, SourceSet set = SourceSet::Cpu);
-// What a record says of an arm with that image (null: on the CPU): "never run", "failed", "stale" or "verified".
+// What a record says of an arm with that image (null: on the CPU): "never run", "failed", "stale", "verified", or for a
+// simulated device "interpreted": its machine code was executed in the interpreter, which is no run on hardware.
 const char* record_state(const std::optional<ParityRecord>& record, const std::string& source_folder,
                          const KernelImage* image);
 

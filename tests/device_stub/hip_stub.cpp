@@ -16,6 +16,7 @@ State& state() {
 }
 struct Function {
   std::string name;
+  const void* code;
 };
 // Copies are done when the stream is asked: whoever changes memory before has lost.
 std::vector<std::function<void()>>& pending() {
@@ -81,18 +82,22 @@ int hipMalloc(void** memory, size_t bytes) {
   if (state().fail_allocate != 0) return called("hipMalloc", state().fail_allocate);
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   ++state().allocations;
+  strata::stub::note_memory(*memory, bytes);
   return called("hipMalloc");
 }
 int hipFree(void* memory) {
+  strata::stub::forget_memory(memory);
   std::free(memory);
   --state().allocations;
   return called("hipFree");
 }
-int hipHostRegister(void*, size_t, unsigned) {
+int hipHostRegister(void* memory, size_t bytes, unsigned) {
+  strata::stub::note_memory(memory, bytes);
   ++state().registrations;
   return called("hipHostRegister");
 }
-int hipHostUnregister(void*) {
+int hipHostUnregister(void* memory) {
+  strata::stub::forget_memory(memory);
   --state().registrations;
   return called("hipHostUnregister");
 }
@@ -119,9 +124,9 @@ int hipModuleUnload(void*) {
   --state().modules;
   return called("hipModuleUnload");
 }
-int hipModuleGetFunction(void** function, void*, const char* name) {
+int hipModuleGetFunction(void** function, void* module, const char* name) {
   static std::vector<std::unique_ptr<Function>> all;
-  *function = all.emplace_back(std::make_unique<Function>(Function{name})).get();
+  *function = all.emplace_back(std::make_unique<Function>(Function{name, module})).get();
   return called("hipModuleGetFunction");
 }
 #ifndef STUB_WITHOUT_LAUNCH
@@ -134,8 +139,11 @@ int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
     return 1;
   const auto* start = static_cast<const char*>(extra[1]);
   const size_t bytes = *static_cast<const size_t*>(extra[3]);
-  state().launches.push_back(
-      {static_cast<Function*>(function)->name, {gx, gy, gz}, {bx, by, bz}, shared, {start, start + bytes}});
+  const auto* kernel = static_cast<Function*>(function);
+  state().launches.push_back({kernel->name, {gx, gy, gz}, {bx, by, bz}, shared, {start, start + bytes}});
+  pending().push_back([code = kernel->code, launch = state().launches.back()] {
+    if (const int error = strata::stub::run_kernel(code, launch); error != 0) state().fail_stream = error;
+  });
   return 0;
 }
 #endif
@@ -150,9 +158,8 @@ int hipStreamDestroy(void*) {
 }
 int hipStreamQuery(void*) {
   if (state().never_done) return 600;
-  if (state().fail_stream != 0) return state().fail_stream;
-  settle();
-  return 0;
+  if (state().fail_stream == 0) settle();
+  return state().fail_stream;
 }
 int hipStreamSynchronize(void*) {
   settle();

@@ -26,6 +26,16 @@ struct State {
   int modules = 0, streams = 0, events = 0, allocations = 0, registrations = 0;  // that live
 };
 
+#ifdef STUB_RUNS_KERNELS  // launches are executed, in the interpreter of machine code
+void note_memory(void* memory, size_t bytes);
+void forget_memory(void* memory);
+int run_kernel(const void* code, const Launch& launch);
+#else
+inline void note_memory(void*, size_t) {}
+inline void forget_memory(void*) {}
+inline int run_kernel(const void*, const Launch&) { return 0; }
+#endif
+
 }  // namespace strata::stub
 
 extern "C" strata::stub::State* strata_stub_state();

@@ -62,14 +62,16 @@ TEST(Evidence, WhatCannotRunIsNotAPass) {
   EXPECT_NE(result.out.find("this processor has no AVX-512"), std::string::npos) << result.out;
 }
 
-// Default arms carry a passing record made from the sources of this build (`strata parity --record`).
+// Default arms carry a passing record made from the sources of this build (`strata parity --record`); what AMD GPUs can
+// run, of every simulated target.
 TEST(Evidence, EveryDefaultArmHasAFreshRecord) {
   const ProcessResult result = strata({"evidence", "--records", STRATA_SOURCE_DIR "/records", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   int checked = 0;
   for (const auto& row : nlohmann::json::parse(result.out)) {
     if (!row["default"].get<bool>()) continue;
-    EXPECT_EQ(row["state"], "verified") << row.dump();
+    const bool simulated = row["class"].get<std::string>().starts_with("sim-");
+    EXPECT_EQ(row["state"], simulated ? "interpreted" : "verified") << row.dump();
     ++checked;
   }
   EXPECT_GT(checked, 0);

@@ -42,11 +42,23 @@ struct Addresses {
 
 // Where a lane's access goes, checked. The targets are set up to load and store words that lie at any address: clang
 // joins accesses to bytes where it may.
-unsigned char* global_at(const Wave& wave, u64 address, u32 bytes, bool write, int lane) {
-  if (const char* wrong = wave.regions->check(address, bytes, write))
-    wave.fail(std::string(write ? "a store" : "a load") + " of " + std::to_string(bytes) + " bytes at " + hex(address) +
-                  " " + wrong,
-              lane);
+[[noreturn]] void fail_race(const Wave& wave, const std::string& access, u64 other, int lane) {
+  const bool same = AccessLog::same_group(other, wave.accessor);
+  wave.fail(access + " races with " + AccessLog::describe(other, wave.accessor) +
+                (same ? ": no barrier is between them" : ": nothing orders accesses of work-groups but atomic ones"),
+            lane);
+}
+
+unsigned char* global_at(const Wave& wave, u64 address, u32 bytes, AccessKind kind, int lane) {
+  auto access = [&] {
+    const char* const names[] = {"a load of ", "a store of ", "an atomic operation on "};
+    return names[static_cast<int>(kind)] + std::to_string(bytes) + " bytes at " + hex(address);
+  };
+  if (const char* wrong = wave.regions->check(address, bytes, kind != AccessKind::Read))
+    wave.fail(access() + " " + wrong, lane);
+  if (wave.accesses != nullptr)
+    if (const u64 other = wave.accesses->note(address, bytes, kind, wave.accessor))
+      fail_race(wave, access(), other, lane);
   return reinterpret_cast<unsigned char*>(address);
 }
 
@@ -82,7 +94,7 @@ void load_bytes(Wave& wave, u64 address, u32 bytes, Space space, int lane, u32* 
     std::memcpy(words, wave.local->at(at), bytes);
     return;
   }
-  std::memcpy(words, global_at(wave, address, bytes, false, lane), bytes);
+  std::memcpy(words, global_at(wave, address, bytes, AccessKind::Read, lane), bytes);
 }
 
 void store_bytes(Wave& wave, u64 address, u32 bytes, Space space, int lane, const u32* words, bool undefined) {
@@ -106,7 +118,7 @@ void store_bytes(Wave& wave, u64 address, u32 bytes, Space space, int lane, cons
     std::memcpy(wave.local->at(at), words, bytes);
     return;
   }
-  std::memcpy(global_at(wave, address, bytes, true, lane), words, bytes);
+  std::memcpy(global_at(wave, address, bytes, AccessKind::Write, lane), words, bytes);
 }
 
 void count_load(Wave& wave, const Operand& destination, Space space) {
@@ -175,7 +187,7 @@ void atomic(Wave& wave, const Instruction& i) {
     if (space == Space::Flat && (is_private(address) || is_shared(address)))
       wave.fail("a flat atomic operation outside global memory is unknown to the interpreter", l);
     if (address % 4 != 0) wave.fail("address " + hex(address) + " is no multiple of 4", l);
-    auto* at = reinterpret_cast<u32*>(global_at(wave, address, 4, true, l));
+    auto* at = reinterpret_cast<u32*>(global_at(wave, address, 4, AccessKind::Atomic, l));
     u32 old = __atomic_load_n(at, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(at, &old, F{}(old, data[l]), false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
     }
@@ -247,7 +259,7 @@ void scalar_load(Wave& wave, const Instruction& i) {
   constexpr u32 kWords = (bytes + 3) / 4;
   if (address % std::min(bytes, 4u) != 0) wave.fail("address " + hex(address) + " is no multiple of 4");
   u32 words[kWords] = {};
-  std::memcpy(words, global_at(wave, address, bytes, false, -1), bytes);
+  std::memcpy(words, global_at(wave, address, bytes, AccessKind::Read, -1), bytes);
   if (sign)
     words[0] =
         bytes == 1 ? static_cast<u32>(static_cast<int8_t>(words[0])) : static_cast<u32>(static_cast<int16_t>(words[0]));

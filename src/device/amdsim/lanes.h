@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "base/half.h"
+#include "device/amdsim/fused.h"
 #include "device/amdsim/wave.h"
 
 namespace strata::amdsim {
@@ -149,7 +150,10 @@ void run_vector(Wave& wave, const Instruction& i) {
       using C = typename S::template Parameter<2>;
       load<C>(wave, i, 2, c, write);
       const uint32_t *clo = c.lo, *chi = c.hi;
-      each([=](int l) { return F{}(make<A>(alo, ahi, l), make<B>(blo, bhi, l), make<C>(clo, chi, l)); });
+      if constexpr (std::is_same_v<F, Fused>)
+        fuse_lanes()(alo, blo, clo, lo, lanes);
+      else
+        each([=](int l) { return F{}(make<A>(alo, ahi, l), make<B>(blo, bhi, l), make<C>(clo, chi, l)); });
     }
   }
   if constexpr (std::is_same_v<R, bool>)

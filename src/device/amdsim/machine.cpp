@@ -76,18 +76,22 @@ void check_kernel(const Launch& launch) {
 // One thread's work-groups.
 class GroupRunner {
  public:
-  GroupRunner(const Launch& launch, std::vector<unsigned char>& arguments, const std::vector<Region>& regions)
-      : launch_(launch), arguments_(arguments), regions_(regions) {
+  GroupRunner(const Launch& launch, std::vector<unsigned char>& arguments, const std::vector<Region>& regions,
+              AccessLog& log)
+      : launch_(launch), arguments_(arguments), regions_(regions), accesses_(log) {
     const Dim& block = launch.shape.block;
     threads_ = block.x * block.y * block.z;
     const int lanes = lanes_of(launch.program->target());
     waves_.resize(static_cast<size_t>((threads_ + lanes - 1) / lanes));
+    const Dim& grid = launch.shape.grid;
+    const bool alone = waves_.size() == 1 && grid.x * grid.y * grid.z == 1;
     for (size_t k = 0; k < waves_.size(); ++k) {
       Wave& wave = waves_[k];
       prepare_wave(wave, launch.program->target(), launch.kernel->scratch_bytes);
       wave.id = static_cast<uint8_t>(k);
       wave.local = &local_;
       wave.regions = &regions_;
+      wave.accesses = alone ? nullptr : &accesses_;
       wave.program = launch.program;
       wave.kernel = launch.kernel->name.c_str();
     }
@@ -98,6 +102,9 @@ class GroupRunner {
     const int64_t x = group % grid.x, y = group / grid.x % grid.y, z = group / grid.x / grid.y;
     local_.start(launch_.kernel->shared_bytes + launch_.shape.shared);
     for (Wave& wave : waves_) start(wave, x, y, z);
+    group_ = group;
+    barriers_ = 0;
+    name_waves();
     Random random(launch_.seed * 0x9e3779b9u + static_cast<uint64_t>(group));
     order_.resize(waves_.size());
     for (size_t k = 0; k < order_.size(); ++k) order_[k] = k;
@@ -111,6 +118,7 @@ class GroupRunner {
   }
 
   uint64_t instructions = 0;
+  std::set<uint32_t> met;  // addresses of barriers
 
  private:
   // Waves stand at a barrier or have ended; true: they go on.
@@ -121,8 +129,14 @@ class GroupRunner {
     if (ended != nullptr)
       waits->fail("the wave waits at a barrier, wave " + std::to_string(ended->id) + " has ended without coming to it");
     for (Wave& wave : waves_) wave.state = WaveState::Running;
+    if (waves_.size() > 1) met.insert(waits->current->address);
     local_.barrier();
+    ++barriers_;
+    name_waves();
     return true;
+  }
+  void name_waves() {
+    for (Wave& wave : waves_) wave.accessor = AccessLog::accessor(group_, barriers_, wave.id);
   }
 
   void start(Wave& wave, int64_t x, int64_t y, int64_t z) {
@@ -135,6 +149,7 @@ class GroupRunner {
     std::fill(std::begin(wave.s), std::end(wave.s), kPoison);
     std::fill(std::begin(wave.s_undefined), std::end(wave.s_undefined), ~0u);
     std::fill(std::begin(wave.s_pending), std::end(wave.s_pending), 0u);
+    std::fill(std::begin(wave.unsure), std::end(wave.unsure), uint64_t{0});
     wave.waits = {};
     wave.scc = false;
     wave.scc_undefined = true;
@@ -192,7 +207,10 @@ class GroupRunner {
   const Launch& launch_;
   std::vector<unsigned char>& arguments_;
   RegionCache regions_;
+  AccessView accesses_;
   LocalMemory local_;
+  int64_t group_ = 0;
+  uint32_t barriers_ = 0;
   int64_t threads_ = 0;
   std::vector<Wave> waves_;
   std::vector<size_t> order_;
@@ -274,6 +292,7 @@ uint64_t run_launch(const Launch& launch, const Regions& regions, ThreadPool& po
   add(object.memory.data(), object.bytes, false);
   std::sort(known.begin(), known.end(), [](const Region& a, const Region& b) { return a.begin < b.begin; });
 
+  AccessLog log;
   std::atomic<int64_t> next{0};
   std::atomic<uint64_t> instructions{0};
   std::mutex mutex;
@@ -282,9 +301,12 @@ uint64_t run_launch(const Launch& launch, const Regions& regions, ThreadPool& po
   pool.run(workers, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t worker = begin; worker < end; ++worker) {
       try {
-        GroupRunner runner(launch, arguments, known);
+        GroupRunner runner(launch, arguments, known, log);
         for (int64_t group = next++; group < groups; group = next++) runner.run(group);
         instructions += runner.instructions;
+        if (launch.met == nullptr) continue;
+        const std::lock_guard lock(mutex);
+        launch.met->merge(runner.met);
       } catch (...) {
         next = groups;
         const std::lock_guard lock(mutex);

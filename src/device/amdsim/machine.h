@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 
 #include "base/thread_pool.h"
 #include "device/accelerator.h"
@@ -19,6 +20,7 @@ struct Launch {
   size_t argument_bytes = 0;
   uint64_t seed = 0;                               // of the order of waves
   uint64_t instruction_limit = uint64_t{1} << 32;  // of a wave
+  std::set<uint32_t>* met = nullptr;               // gets the addresses of barriers at which several waves met
 };
 
 // Wave instructions that ran. Error{Device} names kernel, address, instruction, wave and lane.

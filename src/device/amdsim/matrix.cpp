@@ -1,6 +1,8 @@
 // Matrix instructions of a wave: WMMA of gfx11 and gfx12, MFMA of gfx942; D = A · B + C, 16 by 16.
 //
 // Order and rounding inside the instruction are not published: products are added in f32 from the first on.
+#include <algorithm>
+
 #include "device/amdsim/lanes.h"
 
 namespace strata::amdsim {
@@ -9,29 +11,35 @@ namespace {
 using u32 = uint32_t;
 
 // Where elements lie. Lane l holds row l % 16 of A, or column l % 16 of B; `depth` consecutive steps of K for each
-// group of 16 lanes, or all of them in every group (gfx11).
-struct Layout {
-  int depth;     // of K in a lane
-  bool all;      // each group of lanes holds the same
-  int elements;  // of D in a lane
-  // Row of element i in lane group g of D; its column is l % 16.
-  int (*row)(int i, int g);
+// group of 16 lanes, or all of them in every group (gfx11). row: of element i in lane group g of D; its column is
+// l % 16.
+template <int K>
+struct Gfx11 {
+  static constexpr int kDepth = K, kGroups = 2, kElements = 8;
+  static constexpr bool kAll = true;
+  static constexpr int row(int i, int g) { return 2 * i + g; }
 };
-constexpr Layout gfx11(int k) {
-  return {k, true, 8, [](int i, int g) { return 2 * i + g; }};
-}
-constexpr Layout gfx12(int k) {
-  return {k / 2, false, 8, [](int i, int g) { return i + 8 * g; }};
-}
-constexpr Layout gfx9(int k) {
-  return {k / 4, false, 4, [](int i, int g) { return 4 * g + i; }};
-}
+template <int K>
+struct Gfx12 {
+  static constexpr int kDepth = K / 2, kGroups = 2, kElements = 8;
+  static constexpr bool kAll = false;
+  static constexpr int row(int i, int g) { return i + 8 * g; }
+};
+template <int K>
+struct Gfx9 {
+  static constexpr int kDepth = K / 4, kGroups = 4, kElements = 4;
+  static constexpr bool kAll = false;
+  static constexpr int row(int i, int g) { return 4 * g + i; }
+};
 
-float half_value(u32 bits) {  // f16_to_f32 without branches
-  const u32 magnitude = (bits & 0x7fffu) << 13;
-  u32 wide = std::bit_cast<u32>(std::bit_cast<float>(magnitude) * 0x1p112f);
-  wide |= (bits & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0u;
-  return std::bit_cast<float>(wide | (bits & 0x8000u) << 16);
+// f16_to_f32 without branches and without subnormal numbers of f32, which are slow.
+float half_value(u32 bits) {
+  const u32 wide = ((bits & 0x7fffu) << 13) + (112u << 23);  // the exponent's other bias
+  const float small = std::bit_cast<float>(wide + (1u << 23)) - 0x1p-14f;
+  const u32 exponent = bits & 0x7c00u;
+  const u32 choose = exponent == 0 ? ~0u : 0u, infinite = exponent == 0x7c00u ? 0x7f800000u : 0u;
+  const u32 result = (std::bit_cast<u32>(small) & choose) | (wide & ~choose) | infinite;
+  return std::bit_cast<float>(result | (bits & 0x8000u) << 16);
 }
 
 enum class Element : uint8_t { Half, Brain, Byte };
@@ -51,53 +59,53 @@ Value<element> element_of(u32 word, int part, bool is_signed) {
 }
 
 // values[k][line]: of A the line is a row, of B a column.
-template <Element element, int K>
-void gather(Wave& wave, const Operand& operand, const Layout& layout, bool is_signed, Value<element> (*values)[16]) {
+template <Element element, class Layout>
+void gather(Wave& wave, const Operand& operand, bool is_signed, Value<element> (*values)[16]) {
   constexpr int kPerWord = element == Element::Byte ? 4 : 2;
-  const int groups = layout.all ? 1 : wave.lanes / 16;
-  for (int word = 0; word < layout.depth / kPerWord; ++word) {
+  constexpr int kGroups = Layout::kAll ? 1 : Layout::kGroups;
+  for (int word = 0; word < Layout::kDepth / kPerWord; ++word) {
     const u32* row = wave.row(operand.reg + word);
-    for (int g = 0; g < groups; ++g)
+    for (int g = 0; g < kGroups; ++g)
       for (int part = 0; part < kPerWord; ++part) {
-        const int k = g * layout.depth + word * kPerWord + part;
+        const int k = g * Layout::kDepth + word * kPerWord + part;
         for (int line = 0; line < 16; ++line)
           values[k][line] = element_of<element>(row[g * 16 + line], part, is_signed);
       }
-    if (!layout.all) continue;
-    for (int l = 16; l < 32; ++l)
-      if (row[l] != row[l - 16])
-        wave.fail("lanes 16 to 31 of a matrix operand must hold what lanes 0 to 15 hold (register v" +
-                      std::to_string(operand.reg + word) + ")",
-                  l);
+    if (!Layout::kAll || std::memcmp(row, row + 16, 16 * sizeof(u32)) == 0) continue;
+    const auto l = static_cast<int>(std::mismatch(row, row + 16, row + 16).second - row);
+    wave.fail("lanes 16 to 31 of a matrix operand must hold what lanes 0 to 15 hold (register v" +
+                  std::to_string(operand.reg + word) + ")",
+              l);
   }
 }
 
-template <Element element, int K>
-void multiply(Wave& wave, const Instruction& i, const Layout& layout, bool sign_a, bool sign_b) {
+template <Element element, class Layout, int K>
+void multiply(Wave& wave, const Instruction& i, bool sign_a, bool sign_b) {
   using T = Value<element>;
   if (wave.exec != wave.full) wave.fail("a matrix instruction runs with lanes off", std::countr_one(wave.exec));
   wave.need_defined(i.src[0], "operand A");
   wave.need_defined(i.src[1], "operand B");
   wave.need_defined(i.src[2], "operand C");
   alignas(64) T a[K][16], b[K][16], d[16][16];
-  gather<element, K>(wave, i.src[0], layout, sign_a, a);
-  gather<element, K>(wave, i.src[1], layout, sign_b, b);
+  gather<element, Layout>(wave, i.src[0], sign_a, a);
+  gather<element, Layout>(wave, i.src[1], sign_b, b);
   Source c;
-  for (int e = 0; e < layout.elements; ++e) {
+  for (int e = 0; e < Layout::kElements; ++e) {
     Operand word = i.src[2];
     if (word.kind == Kind::Vector) word.reg = static_cast<uint16_t>(word.reg + e);
     load_plain(wave, word, Width::W32, c);
-    for (int l = 0; l < wave.lanes; ++l) d[layout.row(e, l / 16)][l % 16] = std::bit_cast<T>(c.lo[l]);
+    for (int g = 0; g < Layout::kGroups; ++g) std::memcpy(d[Layout::row(e, g)], c.lo + 16 * g, sizeof(d[0]));
   }
-  for (int row = 0; row < 16; ++row)
-    for (int k = 0; k < K; ++k) {
-      const T factor = a[k][row];
-      for (int column = 0; column < 16; ++column) d[row][column] += factor * b[k][column];
-    }
-  for (int e = 0; e < layout.elements; ++e) {
-    u32* row = wave.row(i.dst.reg + e);
-    for (int l = 0; l < wave.lanes; ++l) row[l] = std::bit_cast<u32>(d[layout.row(e, l / 16)][l % 16]);
+  for (int row = 0; row < 16; ++row) {
+    alignas(64) T sums[16];
+    std::copy_n(d[row], 16, sums);
+    for (int k = 0; k < K; ++k)
+      for (int column = 0; column < 16; ++column) sums[column] += a[k][row] * b[k][column];
+    std::copy_n(sums, 16, d[row]);
   }
+  for (int e = 0; e < Layout::kElements; ++e)
+    for (int g = 0; g < Layout::kGroups; ++g)
+      std::memcpy(wave.row(i.dst.reg + e) + 16 * g, d[Layout::row(e, g)], sizeof(d[0]));
   wave.set_undefined(i.dst, 0);
 }
 
@@ -110,16 +118,17 @@ template <Element element>
 void wmma(Wave& wave, const Instruction& i) {
   constexpr bool bytes = element == Element::Byte;
   need_plain(wave, i, bytes);
-  const Layout layout = is_gfx12(wave.target) ? gfx12(16) : gfx11(16);
-  const int words = layout.depth / (bytes ? 4 : 2);
+  const bool gfx12 = is_gfx12(wave.target);
+  const int words = (gfx12 ? 8 : 16) / (bytes ? 4 : 2);
   if (i.src[0].words != words || i.src[1].words != words || i.dst.words != 8)
     wave.fail("this form of a matrix instruction is unknown to the interpreter");
-  multiply<element, 16>(wave, i, layout, (i.neg_lo & 1) != 0, (i.neg_lo & 2) != 0);
+  const auto run = gfx12 ? multiply<element, Gfx12<16>, 16> : multiply<element, Gfx11<16>, 16>;
+  run(wave, i, (i.neg_lo & 1) != 0, (i.neg_lo & 2) != 0);
 }
 template <Element element, int K>
 void mfma(Wave& wave, const Instruction& i) {
   need_plain(wave, i, false);
-  multiply<element, K>(wave, i, gfx9(K), true, true);
+  multiply<element, Gfx9<K>, K>(wave, i, true, true);
 }
 
 }  // namespace

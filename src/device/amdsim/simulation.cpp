@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -64,7 +65,8 @@ struct Shared {
   std::mutex mutex;  // of what follows
   ThreadPool pool;
   std::map<const unsigned char*, std::unique_ptr<Program>> programs;
-  uint64_t launches = 0;
+  uint64_t launches = 0, instructions = 0;
+  MetBarriers met;
 };
 
 class SimulationStream final : public DeviceStream {
@@ -86,7 +88,8 @@ class SimulationStream final : public DeviceStream {
     launch.arguments = arguments;
     launch.argument_bytes = bytes;
     launch.seed = ++shared_->launches;
-    run_launch(launch, shared_->regions, shared_->pool);
+    launch.met = &shared_->met[image.name];
+    shared_->instructions += run_launch(launch, shared_->regions, shared_->pool);
   }
   void copy(void* to, const void* from, size_t bytes) override {
     if (bytes > 0) std::memmove(to, from, bytes);
@@ -108,6 +111,14 @@ class Simulation final : public Accelerator {
   Simulation(Target target, ReplacedCode code) : shared_(std::make_shared<Shared>(target, std::move(code))) {}
 
   const AcceleratorInfo& info() const override { return shared_->info; }
+  uint64_t instructions() const {
+    const std::lock_guard lock(shared_->mutex);
+    return shared_->instructions;
+  }
+  MetBarriers met() {
+    const std::lock_guard lock(shared_->mutex);
+    return std::exchange(shared_->met, {});
+  }
   uint64_t free_bytes() const override { return shared_->info.total_bytes; }
   void* allocate(uint64_t bytes) override {
     if (bytes > shared_->info.total_bytes)
@@ -156,6 +167,16 @@ std::shared_ptr<Accelerator> open_simulation(const std::string& name, ReplacedCo
     known += (known.empty() ? "sim:" : ", sim:") + std::string(processor_of(target));
   }
   throw Error(ErrorKind::Usage, "sim:" + name + " is no device: there are " + known);
+}
+
+MetBarriers met_barriers(Accelerator& accelerator) {
+  auto* simulation = dynamic_cast<Simulation*>(&accelerator);
+  return simulation != nullptr ? simulation->met() : MetBarriers{};
+}
+
+uint64_t simulated_instructions(const Accelerator& accelerator) {
+  const auto* simulation = dynamic_cast<const Simulation*>(&accelerator);
+  return simulation != nullptr ? simulation->instructions() : 0;
 }
 
 }  // namespace strata

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,5 +17,11 @@ using ReplacedCode = std::map<std::string, std::vector<unsigned char>>;
 
 // `target`: "gfx1100". Error{Usage} for a target that is not interpreted, Error{Device} without LLVM's decoder.
 std::shared_ptr<Accelerator> open_simulation(const std::string& target, ReplacedCode replaced = {});
+// Instructions of waves that a simulated device has run; 0 for other devices.
+uint64_t simulated_instructions(const Accelerator& accelerator);
+
+// By the name of an image: addresses of barriers at which several waves of a work-group met since the last question.
+using MetBarriers = std::map<std::string, std::set<uint32_t>>;
+MetBarriers met_barriers(Accelerator& accelerator);
 
 }  // namespace strata

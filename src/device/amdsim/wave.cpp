@@ -20,6 +20,16 @@ int pending_word(const Wave& wave, const Operand& operand, bool again) {
   return -1;
 }
 
+uint32_t bit_of(const Operand& operand, int word) {
+  return static_cast<uint32_t>(operand.reg + word) + (operand.kind == Kind::Scalar ? Wave::kScalarBits : 0);
+}
+bool any_unsure(const Wave& wave, const Operand& operand) {
+  const uint32_t first = bit_of(operand, 0), in_word = first % 64;
+  uint64_t bits = wave.unsure[first / 64] >> in_word;
+  if (in_word + operand.words > 64) bits |= wave.unsure[first / 64 + 1] << (64 - in_word);
+  return (bits & ((uint64_t{1} << operand.words) - 1)) != 0;  // an operand has 32 words at most
+}
+
 std::string register_name(const Operand& operand, int word) {
   const int reg = operand.reg + word;
   if (operand.kind == Kind::Scalar) return "s" + std::to_string(reg);
@@ -90,6 +100,7 @@ void Wave::will_write(const Operand& operand, Counter counter, bool flat) {
   } else {
     for (int k = 0; k < operand.words; ++k) s_pending[operand.reg + k] = waits.issued[counter];
   }
+  for (int k = 0; k < operand.words; ++k) unsure[bit_of(operand, k) / 64] |= uint64_t{1} << bit_of(operand, k) % 64;
 }
 
 void Wave::fail(const std::string& message, int lane) const {
@@ -104,12 +115,17 @@ void Wave::fail(const std::string& message, int lane) const {
   throw Error(ErrorKind::Device, message, where);
 }
 
-void check_pending(const Wave& wave, const Instruction& i) {
+void check_pending(Wave& wave, const Instruction& i) {
   if (!wave.waits.any()) return;
   const Operand* const all[] = {&i.src[0], &i.src[1], &i.src[2], &i.src[3], &i.dst2, &i.dst};
   for (const Operand* operand : all) {
     if (operand->kind != Kind::Vector && operand->kind != Kind::Scalar) continue;
-    const int word = pending_word(wave, *operand, operand == &i.dst && i.vector_load && !i.keeps);
+    if (!any_unsure(wave, *operand)) continue;
+    const bool again = operand == &i.dst && i.vector_load && !i.keeps;
+    const int word = pending_word(wave, *operand, again);
+    if (word < 0 && !again)
+      for (int k = 0; k < operand->words; ++k)
+        wave.unsure[bit_of(*operand, k) / 64] &= ~(uint64_t{1} << bit_of(*operand, k) % 64);
     if (word >= 0)
       wave.fail(register_name(*operand, word) +
                 " is used while the memory operation that brings it is under way: a wait is missing");

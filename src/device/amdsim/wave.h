@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "device/amdsim/access_log.h"
 #include "device/amdsim/instruction.h"
 #include "device/amdsim/local_memory.h"
 #include "device/amdsim/regions.h"
@@ -57,11 +58,17 @@ struct Wave {
   Waits waits;
   std::vector<uint32_t> pending[2];  // [register]: the operation of kLoad, of kLocal that brings it
   uint32_t s_pending[kScalars] = {};
+  // A bit for each register, of vectors from 0 on and of scalars from kScalarBits on: an operation may still be under
+  // way that brings it.
+  uint64_t unsure[(2 * kAccumulators + 192) / 64] = {};
+  static constexpr uint32_t kScalarBits = 2 * kAccumulators;
   std::vector<uint32_t> scratch;            // [word, lane]
   std::vector<uint64_t> scratch_undefined;  // [word]
 
   LocalMemory* local = nullptr;
   RegionCache* regions = nullptr;
+  AccessView* accesses = nullptr;  // of global memory; null: no other wave is there
+  uint64_t accessor = 0;           // who the wave is in the log of accesses
   const Program* program = nullptr;
   const char* kernel = "";
   const Instruction* current = nullptr;
@@ -123,7 +130,7 @@ struct Wave {
 
 // Undefined values and operations under way of the registers that an instruction names, before it runs; what becomes of
 // its destinations.
-void check_pending(const Wave& wave, const Instruction& i);
+void check_pending(Wave& wave, const Instruction& i);
 void flow_vector(Wave& wave, const Instruction& i);
 void flow_upward(Wave& wave, const Instruction& i);
 void flow_pair(Wave& wave, const Instruction& i);

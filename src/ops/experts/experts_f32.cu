@@ -117,9 +117,8 @@ extern "C" __global__ void experts_group(const ExpertsGroup a) {
       const uint32_t left = first[e + 1] - at;
       a.tiles[tile] = {e, static_cast<int32_t>(at), static_cast<int32_t>(left < tile_size ? left : tile_size)};
     }
+    next[e] = first[e];
   }
-  barrier();
-  for (int e = thread(); e < experts; e += threads()) next[e] = first[e];
   barrier();
   for (int64_t pair = thread(); pair < a.pairs_count; pair += threads())
     if (const int32_t id = a.ids[pair / a.k * a.ids_row + pair % a.k]; is_expert(id, a.experts))

@@ -217,6 +217,9 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
   list.push_back([s = next++] { return integer_case(s); });
   list.push_back([s = next++] { return non_finite_case(s); });
   list.push_back([s = next++] { return nan_weight_case(s); });
+  // More experts than a wave has lanes, for few and for many threads.
+  add({2, 40, 24, 128, 8, f32, f32, f32, true});
+  add({41, 16, 8, 70, 8, f32, f32, f32, true, Routing::AllToOne});
   return list;
 }
 

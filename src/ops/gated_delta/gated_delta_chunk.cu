@@ -65,12 +65,12 @@ __device__ inline void slice(const DeltaChunkKernel& a) {
   const int columns = threads() / kShares, share = thread() % kShares;
   const int64_t column = block_x() % a.slices * columns + thread() / kShares;
   const bool inside = column < a.dv;
-  const int64_t j = inside ? column : a.dv - 1;  // lanes beyond the end go along and write nothing
+  const int64_t j = inside ? column : a.dv - 1;  // lanes beyond the end go along without a state and write nothing
   float* state = a.state + head * a.state_head + j;
   float* ring = a.ring_u + head * a.ring_u_head + j;
   auto* u = reinterpret_cast<float*>(shared_memory()) + thread() / kShares;  // [64, columns]
-  float s[kKeys];
-  move_state(a.dk, a.state_key, state, share, true, s);
+  float s[kKeys] = {};
+  if (inside) move_state(a.dk, a.state_key, state, share, true, s);
   bool changed = false;
   for (int64_t c = 0; c < a.chunks; ++c) {
     const ChunkRows rows(a, c);
@@ -78,7 +78,8 @@ __device__ inline void slice(const DeltaChunkKernel& a) {
     const float* keys = a.keys + (c * a.key_heads + key_head) * kSlots * kWidth;
     const float* queries = a.queries + (c * a.key_heads + key_head) * kSlots * kWidth;
     wave_barrier();
-    for (int64_t slot = share; slot < rows.lo; slot += kShares) u[slot * columns] = ring[slot * a.ring_u_slot];
+    for (int64_t slot = share; slot < rows.lo; slot += kShares)
+      u[slot * columns] = inside ? ring[slot * a.ring_u_slot] : 0.0f;
     wave_barrier();
     for (int64_t t = rows.lo; t < rows.hi; ++t) {
       const int64_t row = rows.row0 + t;
@@ -135,7 +136,6 @@ extern "C" __global__ void gated_delta_chunk_prepare(const DeltaChunkKernel a) {
   const int64_t repeat = a.value_heads / a.key_heads, count = rows.hi - rows.lo;
   for (int64_t index = 0; index < repeat; ++index) {
     const int64_t head = value_head_of(a, key_head, index), own = (rows.index * a.value_heads + head) * kSlots;
-    barrier();
     for (int64_t s = thread(); s < rows.hi; s += threads()) raw[s] = gate_of(a, rows, head, s);
     barrier();
     if (thread() == 0) sum_gates(raw, rows.hi, gates);

@@ -14,14 +14,14 @@ __device__ inline void serial(const DeltaSerialKernel& a) {
   const int64_t column = block_x() % a.slices * (threads() / kShares) + thread() / kShares;
   const int share = thread() % kShares;
   const bool inside = column < a.dv;
-  const int64_t j = inside ? column : a.dv - 1;  // lanes beyond the end go along and write nothing
+  const int64_t j = inside ? column : a.dv - 1;  // lanes beyond the end go along without a state and write nothing
   const int64_t key_head = a.tiled != 0 ? head % a.key_heads : head / (a.value_heads / a.key_heads);
   float* state = a.state + head * a.state_head + j;
   const float* v = a.v + head * a.v_head + j;
   const int64_t step = a.key_heads * kWidth;
   const float *q = a.q + key_head * kWidth, *k = a.k + key_head * kWidth;
-  float s[kKeys], key[kKeys], query[kKeys];
-  move_state(a.dk, a.state_key, state, share, true, s);
+  float s[kKeys] = {}, key[kKeys], query[kKeys];
+  if (inside) move_state(a.dk, a.state_key, state, share, true, s);
   load_share(k, share, key);
   load_share(q, share, query);
   float value = v[0], decay = exp_f32(a.g[head]), beta = a.beta[head];

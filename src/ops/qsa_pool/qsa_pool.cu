@@ -60,10 +60,10 @@ __device__ inline void keep_tail(const QsaPoolKernel& a) {
 
 }  // namespace
 
-// Only the first block of positions has keys in the tail: its threads read them, then write the tail.
+// Only the first block of positions has keys in the tail: its threads read them, then write the tail, each the dims
+// that it has read.
 extern "C" __global__ void qsa_pool_blocks(const QsaPoolKernel a) {
   if (block_x() < a.completed) pool(a);
   if (block_x() > 0) return;
-  barrier();
   keep_tail(a);
 }

@@ -148,6 +148,9 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
       add({.n_kv = {262144, 300003}, .semantics = semantics, .kind = kind});
     }
   for (size_t kind : {size_t{0}, size_t{1}}) add({.n_kv = {4000003}, .kind = kind, .guess = Guess::Zero});
+  // Ties of one value that are more than the device's sieve keeps, in rows that its threads hold.
+  add({.n_kv = {24003, 32000}, .kind = 3});
+  add({.n_kv = {24003, 32000}, .kind = 11});
   Shape batch{.budget = 512};
   for (int32_t t = 0; t < 256; ++t) batch.n_kv.push_back(t % 7 == 0 ? t : 500 + 11 * t);
   add(batch);

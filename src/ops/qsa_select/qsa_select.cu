@@ -83,14 +83,14 @@ __device__ uint32_t wave_prefix(uint32_t value) {  // of the lanes up to this on
   return value;
 }
 
-// What the threads before this one have together. Two barriers; `scratch`: 32 words.
+// What the threads before this one have together. `scratch`: 32 words, which other waves may still read afterwards:
+// before they are written again comes a barrier.
 __device__ uint32_t block_before(uint32_t value, uint32_t* scratch) {
   const uint32_t prefix = wave_prefix(value);
   if (lane() == kWave - 1) scratch[wave_index()] = prefix;
   barrier();
   uint32_t before = 0;
   for (int w = 0; w < wave_index(); ++w) before += scratch[w];
-  barrier();
   return before + prefix - value;
 }
 

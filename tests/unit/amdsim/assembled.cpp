@@ -84,7 +84,7 @@ std::vector<unsigned char> assemble(const std::string& target, const std::vector
 }
 
 Ran run_small(const Program& program, const std::string& kernel, int64_t groups, int64_t threads, uint64_t seed,
-              uint64_t limit) {
+              uint64_t limit, int pool_threads) {
   Ran ran;
   ran.out.assign(1024, 0);
   std::vector<uint32_t> in(1024);
@@ -103,7 +103,7 @@ Ran run_small(const Program& program, const std::string& kernel, int64_t groups,
   launch.argument_bytes = sizeof(pointers);
   launch.seed = seed;
   launch.instruction_limit = limit;
-  ThreadPool pool(1);
+  ThreadPool pool(pool_threads);
   try {
     ran.instructions = run_launch(launch, regions, pool);
   } catch (const Error& error) {

@@ -27,6 +27,6 @@ struct Ran {
 };
 // `groups` work-groups of `threads`; the first pointer is `out` (1024 words, zeros), the second 1024 words 3 n + 1.
 Ran run_small(const Program& program, const std::string& kernel, int64_t groups, int64_t threads, uint64_t seed = 1,
-              uint64_t limit = 100000);
+              uint64_t limit = 100000, int pool_threads = 1);
 
 }  // namespace strata::amdsim

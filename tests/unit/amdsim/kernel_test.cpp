@@ -183,7 +183,7 @@ TEST_F(AmdSimKernel, WaitsOfGfx12) {
        {"signal_only", kStart12 + "s_barrier_signal -1\n"},
        {"wait_only", kStart12 + "s_barrier_wait 0xffff\n"},
        {"no_wait_at_signal", kStart12 + "ds_store_b32 v1, v0\ns_barrier_signal -1\ns_barrier_wait 0xffff\n", 256}}));
-  const Ran good = run_small(program, "good", 2, 64);
+  const Ran good = run_small(program, "good", 1, 64);
   EXPECT_EQ(good.error, "");
   for (uint32_t n = 0; n < 64; ++n) EXPECT_EQ(good.out[n], n ^ 32u);
   for (const char* name : {"load", "load_with_local", "local"})
