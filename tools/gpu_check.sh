@@ -86,37 +86,9 @@ for model in synth:qwen35-9b:Q4_K synth:qwen3-30b-a3b:Q4_K synth:qwen4exp-mini:Q
   sed 's/.*"model_type":"\([^"]*\)".*"n_prompt":\([0-9]*\),"n_gen":\([0-9]*\),"n_depth":\([0-9]*\).*"avg_ts":\([0-9.]*\).*/\1 pp\2 tg\3 @ d\4: \5 tokens\/s/' "$out/${model//:/-}.jsonl"
 done
 if command -v compute-sanitizer >/dev/null; then
-  say "compute-sanitizer: the parity suite of every operator, and a model"
-  # sanitize TOOL NAME COMMAND...: a line "tool name errors"; a run beyond its time is a dash.
-  sanitize() {
-    local tool="$1" name="$2" log="$logs/san.$1.$2" errors
-    shift 2
-    # What is left when the time is up is a dash too.
-    ((SECONDS < 470)) && timeout 45 compute-sanitizer --tool "$tool" "$@" >"$log" 2>&1
-    errors="$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p; s/.*RACECHECK SUMMARY: \([0-9]*\) hazard.*/\1/p' "$log" | tail -n 1)"
-    printf '%s %s %s\n' "$tool" "$name" "${errors:--}" >"$log.line"
-  }
-  for tool in memcheck racecheck initcheck synccheck; do
-    for op in "${ops[@]}"; do
-      while (($(jobs -rp | wc -l) >= 16)); do wait -n; done
-      sanitize "$tool" "$op" "$strata" parity --op "$op" --device "$device" &
-    done
-    sanitize "$tool" model "$strata" generate --device "$device" -p 'The Linux kernel' -n 6 --temp 0 &
-  done
-  wait
-  cat "$logs"/san.*.line | sort >"$logs/lines"
-  mkdir -p "$out/records/sanitizer"
-  {
-    printf '{\n  "commit": "%s",\n  "date": "%s",\n  "device": "%s",\n  "errors": {' \
-      "$("$strata" --version | head -n 1)" "$(date -u +%F)" "$(grep "^$device" "$out/devices.txt" | cut -d, -f1-2)"
-    awk '{ if ($2 != last) { printf "%s\n    \"%s\": {", last == "" ? "" : "},", $2; first = 1; last = $2 }
-           printf "%s\"%s\": %s", first ? "" : ", ", $1, $3 == "-" ? "null" : $3; first = 0 } END { print "}" }' \
-      <(sort -k2,2 -k1,1 "$logs/lines")
-    printf '  }\n}\n'
-  } >"$out/records/sanitizer/$(grep "^$device" "$out/devices.txt" | grep -o 'sm_[0-9]*').json"
-  awk '$3 != "0" { print }' "$logs/lines" | tee "$out/sanitizer.txt"
-  awk '$3 == "0" { ++clean } END { printf "%d of %d runs clean, the others above (-: not finished)\n", clean, NR }' \
-    "$logs/lines" | tee -a "$out/sanitizer.txt"
+  say "compute-sanitizer: the parity suite of every operator, as far as it comes; tools/gpu_sanitize.sh goes on"
+  "$(dirname "$0")/gpu_sanitize.sh" "$strata" "$out" "$device" "$((500 - SECONDS))" || failed=1
+  "$strata" evidence --records "$out/records" --sanitizer "$out"/records/sanitizer/*.json >/dev/null
 fi
 
 exit "$failed"

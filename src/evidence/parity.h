@@ -100,7 +100,7 @@ struct ParityOptions {
   std::function<void(int done, int total)> progress;
   std::function<bool()> cancelled;
   bool stop_at_failure = false;  // the first failure is enough
-  // Case n is run where n mod parts = part: for slow tools. What takes all cases together is not asked of a part.
+  // Case n is run where n mod parts = part: for slow tools. Of a part no controls are asked.
   int part = 0, parts = 1;
 };
 

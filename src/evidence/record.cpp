@@ -13,6 +13,13 @@ namespace {
 constexpr int kSchema = 1;
 constexpr size_t kMaxRecord = size_t{1} << 20;
 
+void write_document(const std::string& path, const nlohmann::ordered_json& document) {
+  OutputFile file(path);
+  const std::string text = document.dump(2) + "\n";
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
 }  // namespace
 
 std::string source_hash(const std::string& op, SourceSet set) {
@@ -71,10 +78,29 @@ void write_record(const std::string& folder, const ParityReport& report, const R
       {"commit", context.commit},
       {"date", context.date},
   };
-  OutputFile file(path);
-  const std::string text = document.dump(2) + "\n";
-  file.write(text.data(), text.size());
-  file.commit();
+  write_document(path, document);
+}
+
+int add_sanitizer_summary(const std::string& folder, const std::string& summary) {
+  try {
+    const auto found = nlohmann::ordered_json::parse(read_file(summary, kMaxRecord));
+    const std::string device_class = found.at("class");
+    int changed = 0;
+    for (const auto& [op, errors] : found.at("errors").items()) {
+      const std::filesystem::path arms = std::filesystem::path(folder) / "parity" / op;
+      if (!std::filesystem::is_directory(arms)) continue;
+      for (const auto& entry : std::filesystem::directory_iterator(arms)) {
+        if (!entry.path().filename().string().ends_with("@" + device_class + ".json")) continue;
+        auto document = nlohmann::ordered_json::parse(read_file(entry.path().string(), kMaxRecord));
+        document["sanitizer"] = {{"commit", found.at("commit")}, {"date", found.at("date")}, {"errors", errors}};
+        write_document(entry.path().string(), document);
+        ++changed;
+      }
+    }
+    return changed;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorKind::Format, std::string("is no summary of sanitizers: ") + error.what(), summary);
+  }
 }
 
 std::optional<ParityRecord> read_record(const std::string& folder, const std::string& op, const std::string& arm,
@@ -93,6 +119,11 @@ std::optional<ParityRecord> read_record(const std::string& folder, const std::st
     record.cases = document.at("cases");
     record.utilisation = document.at("utilisation");
     record.passed = document.at("passed");
+    if (document.contains("sanitizer"))
+      for (const auto& [tool, errors] : document.at("sanitizer").at("errors").items()) {
+        record.sanitizers += errors.is_number();
+        record.sanitizers_clean += errors.is_number() && errors == 0;
+      }
     return record;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::Format, std::string("is no parity record: ") + error.what(), path);
