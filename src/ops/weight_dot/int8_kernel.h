@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-constexpr int kFewRows = 3;
+constexpr int kFewRows = 16;
 constexpr int64_t kAhead = 2048;  // bytes between what is read and what is asked for
 
 // A type's properties in the kernels, where they are constants.
@@ -100,13 +100,13 @@ STRATA_SIMD const uint8_t* last_piece(const uint8_t* p, int64_t elements, uint8_
   return copy;
 }
 
-template <DType type, int rows>
+// Sums of one weight row with all rows of x; `fixed` rows if that is not 0.
+template <DType type, int fixed>
 STRATA_SIMD void few_column(const Int8Few& a, const uint8_t* w, F32x16* sums) {
   constexpr int64_t kBytes = kPieceBytes<type>;
+  const int64_t rows = fixed != 0 ? fixed : a.rows;
   const int64_t pieces = (a.in + kPiece - 1) / kPiece, whole = a.in / kPiece;
-  __m512 sum[rows];
-#pragma GCC unroll 4
-  for (__m512& one : sum) one = _mm512_setzero_ps();
+  for (int64_t r = 0; r < rows; ++r) sums[r] = zero16();
   int64_t p = 0;
   for (; p + 2 <= whole; p += 2, w += 2 * kBytes) {
 #pragma GCC unroll 16
@@ -114,8 +114,8 @@ STRATA_SIMD void few_column(const Int8Few& a, const uint8_t* w, F32x16* sums) {
       _mm_prefetch(reinterpret_cast<const char*>(w + kAhead + line), _MM_HINT_T0);
     Unpacked<type> two;
     unpack_two<type>(w, w + kBytes, a.grid, two);
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; ++r) sum[r] = add_two<type>(two, a.x[r][p], a.x[r][p + 1], 0xffff, sum[r]);
+    for (int64_t r = 0; r < rows; ++r)
+      sums[r].v = add_two<type>(two, a.x[r][p], a.x[r][p + 1], 0xffff, sums[r].v);
   }
   if (p < pieces) {  // two of which the second is not whole, or one
     uint8_t copy[kBytes];
@@ -123,24 +123,20 @@ STRATA_SIMD void few_column(const Int8Few& a, const uint8_t* w, F32x16* sums) {
     const uint8_t* last = last_piece<type>(w + (two ? kBytes : 0), a.in - (two ? p + 1 : p) * kPiece, copy);
     Unpacked<type> rest;
     unpack_two<type>(two ? w : last, last, a.grid, rest);
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; ++r)
-      sum[r] = add_two<type>(rest, a.x[r][p], a.x[r][two ? p + 1 : p], two ? 0xffff : 0x00ff, sum[r]);
+    for (int64_t r = 0; r < rows; ++r)
+      sums[r].v = add_two<type>(rest, a.x[r][p], a.x[r][two ? p + 1 : p], two ? 0xffff : 0x00ff, sums[r].v);
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < rows; ++r) sums[r] = {sum[r]};
 }
 
-template <DType type, int rows>
-void few_rows(const Int8Few& a) {
+template <DType type, int fixed>
+STRATA_SIMD void few_rows(const Int8Few& a) {
+  const int64_t rows = fixed != 0 ? fixed : a.rows;
+  F32x16 sums[4][fixed != 0 ? fixed : kFewRows] = {};
   for (int64_t column = 0; column < a.count; column += 4) {
     const int64_t wide = a.count - column < 4 ? a.count - column : 4;
-    F32x16 sums[4][rows];
     for (int64_t c = 0; c < wide; ++c)
-      few_column<type, rows>(a, a.weights + (column + c) * a.weight_stride, sums[c]);
-    for (int64_t c = wide; c < 4; ++c)
-      for (int r = 0; r < rows; ++r) sums[c][r] = zero16();
-    for (int r = 0; r < rows; ++r) {
+      few_column<type, fixed>(a, a.weights + (column + c) * a.weight_stride, sums[c]);
+    for (int64_t r = 0; r < rows; ++r) {
       float four[4];
       _mm_storeu_ps(four, sums4(sums[0][r], sums[1][r], sums[2][r], sums[3][r]));
       for (int64_t c = 0; c < wide; ++c) {
@@ -154,8 +150,7 @@ void few_rows(const Int8Few& a) {
 template <DType type>
 void few(const Int8Few& a) {
   if (a.rows == 1) return few_rows<type, 1>(a);
-  if (a.rows == 2) return few_rows<type, 2>(a);
-  few_rows<type, 3>(a);
+  few_rows<type, 0>(a);
 }
 
 // Panels: sixteen weight rows side by side, block after block in the order in which lanes are summed.
