@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-constexpr int kFewRows = 16;
+constexpr int kFewRows = 8;
 constexpr int64_t kAhead = 2048;  // bytes between what is read and what is asked for
 
 // A type's properties in the kernels, where they are constants.
@@ -209,20 +209,25 @@ STRATA_SIMD void pack_levels(const uint8_t* const (&w)[16], const void* grid, ui
 template <DType type>
 STRATA_SIMD void pack_scales(const uint8_t* const (&w)[16], PanelBlock* const (&blocks)[8]) {
   using F = Levels<type>;
+  __m512i rows[16];
+#pragma GCC unroll 16
   for (int c = 0; c < 16; ++c) {
-    float scales[8];
-    _mm256_storeu_ps(scales, F::scales(w[c]));
-    for (int b = 0; b < 8; ++b) blocks[b]->scales[c] = scales[b];
-    if constexpr (Is<type>::kMinima) {
-      int32_t minima[8];
-      _mm256_storeu_ps(reinterpret_cast<float*>(minima), F::minima(w[c]));
-      for (int b = 0; b < 8; ++b) blocks[b]->extra[0][c] = minima[b];
-    }
-    if constexpr (Is<type>::kHalves) {
-      int32_t halves[16];
-      _mm512_storeu_si512(halves, F::halves(w[c]));
-      for (int h = 0; h < 16; ++h) blocks[h / 2]->extra[h % 2][c] = halves[start_slot(h)];
-    }
+    __m256 minima = _mm256_setzero_ps();
+    if constexpr (Is<type>::kMinima) minima = F::minima(w[c]);
+    rows[c] = _mm512_castps_si512(both8(F::scales(w[c]), minima));
+  }
+  transpose16(rows);
+#pragma GCC unroll 8
+  for (int b = 0; b < 8; ++b) {
+    _mm512_store_si512(blocks[b]->scales, rows[b]);
+    if constexpr (Is<type>::kMinima) _mm512_store_si512(blocks[b]->extra[0], rows[b + 8]);
+  }
+  if constexpr (Is<type>::kHalves) {
+#pragma GCC unroll 16
+    for (int c = 0; c < 16; ++c) rows[c] = F::halves(w[c]);
+    transpose16(rows);
+#pragma GCC unroll 16
+    for (int h = 0; h < 16; ++h) _mm512_store_si512(blocks[h / 2]->extra[h % 2], rows[start_slot(h)]);
   }
 }
 
@@ -237,6 +242,9 @@ void pack(const Int8Pack& a) {
     const uint8_t* w[16];
     for (int c = 0; c < 16; ++c) {
       const uint8_t* row = a.weights + (c < a.count ? c : a.count - 1) * a.weight_stride + p * kBytes;
+#pragma GCC unroll 8
+      for (int64_t line = 0; line < kBytes; line += 64)  // of the panel after this one
+        _mm_prefetch(reinterpret_cast<const char*>(row + 16 * a.weight_stride + line), _MM_HINT_T1);
       w[c] = last_piece<type>(row, left < kPiece ? left : kPiece, copies[c]);
     }
     PanelBlock* blocks[8];
