@@ -28,7 +28,7 @@ constexpr Arm<MatmulArgs> kArms[] = {
     {"mma", mma_refusal, matmul_device_mma, true, false, CpuIsa::Portable, &kernel_image_matmul_mma},
     {"f32", f32_refusal, matmul_device_f32, true, false, CpuIsa::Portable, &kernel_image_matmul_f32},
     {"avx512-vnni", int8_refusal, matmul_avx512_vnni, true, false, CpuIsa::Avx512Vnni},
-    // {"avx2-int8", int8_refusal, matmul_avx2_int8, true, false, CpuIsa::Avx2},
+    {"avx2-int8", int8_refusal, matmul_avx2_int8, true, false, CpuIsa::Avx2},
     {"avx512", f32_refusal, matmul_avx512, true, false, CpuIsa::Avx512},
     {"avx2", f32_refusal, matmul_avx2, true, false, CpuIsa::Avx2},
     {"portable", always_runs<MatmulArgs>, matmul_portable},

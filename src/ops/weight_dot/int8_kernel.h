@@ -15,13 +15,6 @@ namespace {
 constexpr int kFewRows = 8;
 constexpr int64_t kAhead = 2048;  // bytes between what is read and what is asked for
 
-// A type's properties in the kernels, where they are constants.
-template <DType type>
-struct Is {
-  static constexpr bool kHalves = type == DType::Q6_K || type == DType::IQ2_XS || type == DType::IQ2_S;
-  static constexpr bool kMinima = type == DType::Q4_K || type == DType::Q5_K;
-};
-
 STRATA_SIMD __m512 both8(__m256 low, __m256 high) { return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1); }
 STRATA_SIMD __m512i load512(const void* p) { return _mm512_loadu_si512(p); }
 
@@ -56,9 +49,6 @@ STRATA_SIMD __m512i piece_sums(const __m512i (&z)[4], const Int8Piece& x, __m512
   return Is<type>::kHalves ? _mm512_mullo_epi32(_mm512_add_epi32(four, load512(x.start)), halves) : four;
 }
 
-template <DType type>
-constexpr int64_t kPieceBytes = kPiece / Levels<type>::kBlock * Levels<type>::kBytes;
-
 // What two pieces of a weight row hold, unpacked once for all rows of x.
 template <DType type>
 struct Unpacked {
@@ -73,7 +63,10 @@ STRATA_SIMD void unpack_two(const uint8_t* p, const uint8_t* q, const void* grid
   unpack<type>(p, grid, w.first);
   unpack<type>(q, grid, w.second);
   w.scales = both8(F::scales(p), F::scales(q));
-  if constexpr (Is<type>::kHalves) w.first_halves = F::halves(p), w.second_halves = F::halves(q);
+  if constexpr (Is<type>::kHalves) {
+    w.first_halves = _mm512_cvtepi8_epi32(F::halves(p));
+    w.second_halves = _mm512_cvtepi8_epi32(F::halves(q));
+  }
   if constexpr (Is<type>::kMinima) w.minima = both8(F::minima(p), F::minima(q));
 }
 
@@ -89,15 +82,6 @@ STRATA_SIMD __m512 add_two(const Unpacked<type>& w, const Int8Piece& x, const In
   if constexpr (Is<type>::kMinima)
     sum = _mm512_mask3_fnmadd_ps(w.minima, both8(_mm256_load_ps(x.sum), _mm256_load_ps(y.sum)), sum, lanes);
   return sum;
-}
-
-// The last piece of a row, zeros behind its end.
-template <DType type>
-STRATA_SIMD const uint8_t* last_piece(const uint8_t* p, int64_t elements, uint8_t* copy) {
-  if (elements == kPiece) return p;
-  const int64_t bytes = elements / Levels<type>::kBlock * Levels<type>::kBytes;
-  for (int64_t i = 0; i < kPieceBytes<type>; ++i) copy[i] = i < bytes ? p[i] : uint8_t{0};
-  return copy;
 }
 
 // Sums of one weight row with all rows of x; `fixed` rows if that is not 0.
@@ -224,7 +208,7 @@ STRATA_SIMD void pack_scales(const uint8_t* const (&w)[16], PanelBlock* const (&
   }
   if constexpr (Is<type>::kHalves) {
 #pragma GCC unroll 16
-    for (int c = 0; c < 16; ++c) rows[c] = F::halves(w[c]);
+    for (int c = 0; c < 16; ++c) rows[c] = _mm512_cvtepi8_epi32(F::halves(w[c]));
     transpose16(rows);
 #pragma GCC unroll 16
     for (int h = 0; h < 16; ++h) _mm512_store_si512(blocks[h / 2]->extra[h % 2], rows[start_slot(h)]);
