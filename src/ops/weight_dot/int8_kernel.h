@@ -13,7 +13,7 @@ namespace strata {
 namespace {
 
 constexpr int kFewRows = 8;
-constexpr int64_t kAhead = 2048;  // bytes between what is read and what is asked for
+constexpr int64_t kAhead = 6144;  // bytes between what is read and what is asked for
 
 STRATA_SIMD __m512 both8(__m256 low, __m256 high) { return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1); }
 STRATA_SIMD __m512i load512(const void* p) { return _mm512_loadu_si512(p); }

@@ -33,18 +33,6 @@ STRATA_SIMD void sums_of(const F32x16 (&lanes)[n], float (&sums)[n + 3]) {
   }
 }
 
-template <int n>
-struct Constant {
-  static constexpr int value = n;
-};
-template <int n, class Step>
-STRATA_SIMD void repeat(const Step& step) {
-  if constexpr (n > 0) {
-    repeat<n - 1>(step);
-    step(Constant<n - 1>{});
-  }
-}
-
 // `rows` rows of x with `columns` weight rows from w on; places behind the last row of the weights are the last again.
 template <DType type, int rows, int columns>
 STRATA_SIMD void few_tile(const DotFew& a, int64_t column, const float* const* x, float* totals) {

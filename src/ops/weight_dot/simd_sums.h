@@ -1,4 +1,5 @@
-// What the kernels of both contracts share: sums of four products at once, and the activation of gated units.
+// What the kernels of both contracts share: sums of four products at once, loops over constants, the activation of
+// gated units.
 #pragma once
 
 #include "base/dtype.h"
@@ -33,6 +34,18 @@ void activate(const float* gate, const float* up, float* out, int64_t count) {
     const int64_t n = count - i < 16 ? count - i : 16;
     const F32x16 g = load16_first(gate + i, n), one = broadcast16(1.0f);
     store16_first(out + i, g / (one + exp16(zero16() - g)) * load16_first(up + i, n), n);
+  }
+}
+
+template <int n>
+struct Constant {
+  static constexpr int value = n;
+};
+template <int n, class Step>
+STRATA_SIMD void repeat(const Step& step) {
+  if constexpr (n > 0) {
+    repeat<n - 1>(step);
+    step(Constant<n - 1>{});
   }
 }
 
