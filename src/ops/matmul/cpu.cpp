@@ -4,7 +4,7 @@
 #include "base/fault.h"
 #include "base/fmath.h"
 #include "gguf/quant.h"
-#include "ops/matmul/activations.h"
+#include "ops/matmul/matmul.h"
 
 namespace strata {
 
@@ -17,8 +17,11 @@ void matmul_portable(Queue& queue, const MatmulArgs& args) {
   const bool plain = args.weight.dtype == DType::F32;
   const int64_t terms = fault(Fault::SkipTail) ? in / kLanes * kLanes : in;
   const bool rounded = is_rounded(args.activations, args.weight.dtype, in);
-  const std::vector<double> exact = rounded ? activations_of(args) : std::vector<double>();
-  const std::vector<float> nearest(exact.begin(), exact.end());
+  std::vector<float> nearest(rounded ? static_cast<size_t>(rows * in) : 0);
+  for (int64_t t = 0; rounded && t < rows; ++t) {
+    std::copy_n(args.x.row<const float>(t), in, nearest.data() + t * in);
+    nearest_to_int8(nearest.data() + t * in, in);
+  }
   const float* bias = args.bias.empty() ? nullptr : args.bias.f32();
   const int64_t grain = (ThreadPool::grain_of(in * rows) + kTile - 1) / kTile * kTile;
   queue.pool().run(out, grain, [&](int64_t begin, int64_t end, int) {

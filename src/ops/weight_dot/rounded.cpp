@@ -52,6 +52,11 @@ std::vector<double> rounded_to_int8(const float* x, int64_t n) {
   return values;
 }
 
+void nearest_to_int8(float* x, int64_t n) {
+  const std::vector<double> values = rounded_to_int8(x, n);
+  for (int64_t i = 0; i < n; ++i) x[i] = static_cast<float>(values[static_cast<size_t>(i)]);
+}
+
 std::vector<double> weight_minima(DType type, const void* row, int64_t n) {
   std::vector<double> minima(static_cast<size_t>(n));
   if (type != DType::Q4_K && type != DType::Q5_K) return minima;

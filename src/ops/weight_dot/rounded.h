@@ -27,6 +27,7 @@ inline bool is_rounded(Activations activations, DType weights, int64_t in) {
 // out[i] = float64(q_i) · scale of its block, exactly; n is a multiple of 32.
 void round_to_int8(const float* x, int64_t n, int8_t* q, float* scales);
 std::vector<double> rounded_to_int8(const float* x, int64_t n);
+void nearest_to_int8(float* x, int64_t n);  // the same values, rounded to f32
 // How far a rounded element may lie from its own, in the block's scale, and beyond that absolutely.
 inline constexpr double kRoundingSteps = 0.5 + 0x1p-15;
 
