@@ -17,13 +17,17 @@ extern const KernelImage kernel_image_experts_f32, kernel_image_experts_mma;
 
 namespace {
 bool rounds(const ExpertsArgs& args) {
-  const auto one = [&](const Tensor& weights) { return is_rounded(args.activations, weights.dtype, weights.extent(2)); };
+  const auto one = [&](const Tensor& weights) {
+    return is_rounded(args.activations, weights.dtype, weights.extent(2));
+  };
   return one(args.gate) || one(args.up) || one(args.down);
 }
 std::string int8_refusal(const ExpertsArgs& args) {
   return rounds(args) ? "" : "it multiplies activations rounded to int8 with weights of whole levels";
 }
-std::string lanes_refusal(const ExpertsArgs& args) { return rounds(args) ? "activations are to be rounded to int8" : ""; }
+std::string lanes_refusal(const ExpertsArgs& args) {
+  return rounds(args) ? "activations are to be rounded to int8" : "";
+}
 std::string f32_refusal(const ExpertsArgs& args) {
   return rounds(args) ? lanes_refusal(args) : experts_device_refusal(args);
 }

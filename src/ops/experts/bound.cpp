@@ -28,7 +28,8 @@ Approximate product(const Tensor& weight, const Tensor& scale, int64_t expert, i
     carried += std::fabs(wi) * x[i].error;
   }
   const double factor = scale.empty() ? 1 : element(scale, expert);
-  const double error = gamma(dot_roundings(n) + (rounded ? 2 : 1)) * magnitude + carried + static_cast<double>(n) * kTiny;
+  const double error =
+      gamma(dot_roundings(n) + (rounded ? 2 : 1)) * magnitude + carried + static_cast<double>(n) * kTiny;
   return {factor * sum, std::fabs(factor) * error + kTiny};
 }
 
@@ -39,8 +40,9 @@ Approximate activate(const Approximate& g, const Approximate& h) {
   return {s * h.value, carried + gamma(1) * (std::fabs(s * h.value) + carried) + kTiny};
 }
 
-// What is activated as a matrix multiplies it: rounded to int8 in blocks of 32. The scale errs as the largest element does; an element
-// that may be on the other side of the middle between two steps may be a step away, others follow the scale.
+// What is activated as a matrix multiplies it: rounded to int8 in blocks of 32. The scale errs as the largest element
+// does; an element that may be on the other side of the middle between two steps may be a step away, others follow the
+// scale.
 std::vector<Approximate> as_multiplied(const std::vector<Approximate>& x, bool rounded) {
   if (!rounded) return x;
   std::vector<Approximate> out(x.size());
@@ -104,9 +106,8 @@ void experts_bound(const ExpertsArgs& args, double* out) {
     for (int64_t slot = 0; slot < k; ++slot) {
       const int64_t e = args.ids.row<const int32_t>(t)[slot];
       for (int64_t i = 0; i < inner; ++i)
-        act[static_cast<size_t>(i)] =
-            activate(product(args.gate, args.gate_scale, e, i, gate_x, gate_rounds),
-                     product(args.up, args.up_scale, e, i, up_x, up_rounds));
+        act[static_cast<size_t>(i)] = activate(product(args.gate, args.gate_scale, e, i, gate_x, gate_rounds),
+                                               product(args.up, args.up_scale, e, i, up_x, up_rounds));
       act = as_multiplied(act, down_rounds);
       const double weight = std::fabs(element(args.weights, t, slot));
       for (int64_t c = 0; c < hidden; ++c) {

@@ -76,9 +76,7 @@ class MatrixRows {
       nearest_to_int8(nearest_.data() + t * width_, width_);
     }
   }
-  const float* row(int64_t t) const {
-    return nearest_.empty() ? x_.row<const float>(t) : nearest_.data() + t * width_;
-  }
+  const float* row(int64_t t) const { return nearest_.empty() ? x_.row<const float>(t) : nearest_.data() + t * width_; }
 
  private:
   const Tensor& x_;

@@ -151,7 +151,9 @@ class Experts {
 
 void experts_avx2(Queue& queue, const ExpertsArgs& args) { Experts(args, {kWeightDotAvx2, nullptr}).run(queue); }
 void experts_avx512(Queue& queue, const ExpertsArgs& args) { Experts(args, {kWeightDotAvx512, nullptr}).run(queue); }
-void experts_avx2_int8(Queue& queue, const ExpertsArgs& args) { Experts(args, {kWeightDotAvx2, &kInt8Avx2}).run(queue); }
+void experts_avx2_int8(Queue& queue, const ExpertsArgs& args) {
+  Experts(args, {kWeightDotAvx2, &kInt8Avx2}).run(queue);
+}
 void experts_avx512_vnni(Queue& queue, const ExpertsArgs& args) {
   Experts(args, {kWeightDotAvx512, &kInt8Avx512Vnni}).run(queue);
 }

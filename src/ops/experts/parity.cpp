@@ -185,7 +185,8 @@ ParityCase nan_weight_case(uint64_t seed) {
 }
 
 ParityCase non_finite_int8_case(uint64_t seed) {
-  const Shape shape{7, 64, 32, 4, 2, DType::Q8_0, DType::Q4_0, DType::Q8_0, false, Routing::Random, 1, Activations::Int8};
+  const Shape shape{
+      7, 64, 32, 4, 2, DType::Q8_0, DType::Q4_0, DType::Q8_0, false, Routing::Random, 1, Activations::Int8};
   Builder build("NaN and infinity in single rows, " + label(shape), experts, experts_arms());
   fill_args(build, shape, seed);
   build.args().x.row<float>(1)[7] = NAN;

@@ -20,9 +20,7 @@ std::string int8_refusal(const MatmulArgs& args) {
   return rounds(args) ? "" : "it multiplies activations rounded to int8 with weights of whole levels";
 }
 std::string f32_refusal(const MatmulArgs& args) { return rounds(args) ? "activations are to be rounded to int8" : ""; }
-std::string mma_refusal(const MatmulArgs& args) {
-  return rounds(args) ? f32_refusal(args) : matmul_mma_refusal(args);
-}
+std::string mma_refusal(const MatmulArgs& args) { return rounds(args) ? f32_refusal(args) : matmul_mma_refusal(args); }
 
 constexpr Arm<MatmulArgs> kArms[] = {
     {"mma", mma_refusal, matmul_device_mma, true, false, CpuIsa::Portable, &kernel_image_matmul_mma},
@@ -33,7 +31,7 @@ constexpr Arm<MatmulArgs> kArms[] = {
     {"avx2", f32_refusal, matmul_avx2, true, false, CpuIsa::Avx2},
     {"portable", always_runs<MatmulArgs>, matmul_portable},
 };
-}
+}  // namespace
 
 void matmul(Queue& queue, const MatmulArgs& args) {
   const int64_t rows = args.x.extent(0), in = args.x.extent(1), out = args.weight.extent(0);

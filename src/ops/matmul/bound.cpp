@@ -36,8 +36,8 @@ void for_each_product(const MatmulArgs& args, bool minima, const Visit& visit) {
   std::vector<double> magnitude(w.size());
   for (int64_t o = 0; o < count; ++o) {
     gguf::decoder(args.weight.dtype)(args.weight.row<const void>(o), w.data(), in);
-    const std::vector<double> least = minima ? weight_minima(args.weight.dtype, args.weight.row<const void>(o), in)
-                                             : std::vector<double>(w.size());
+    const std::vector<double> least =
+        minima ? weight_minima(args.weight.dtype, args.weight.row<const void>(o), in) : std::vector<double>(w.size());
     for (size_t i = 0; i < w.size(); ++i)
       magnitude[i] = std::fabs(static_cast<double>(w[i]) + least[i]) + std::fabs(least[i]);
     for (int64_t t = 0; t < rows; ++t) visit(o, t, magnitude);
@@ -55,7 +55,8 @@ void matmul_bound(const MatmulArgs& args, double* out) {
   const std::vector<double> x = activations_of(args);
   for_each_product(args, rounded, [&](int64_t o, int64_t t, const std::vector<double>& w) {
     double magnitude = 0;
-    for (int64_t i = 0; i < in; ++i) magnitude += std::fabs(x[static_cast<size_t>(t * in + i)]) * w[static_cast<size_t>(i)];
+    for (int64_t i = 0; i < in; ++i)
+      magnitude += std::fabs(x[static_cast<size_t>(t * in + i)]) * w[static_cast<size_t>(i)];
     magnitude *= std::fabs(static_cast<double>(args.scale));
     if (!args.bias.empty()) magnitude += std::fabs(static_cast<double>(args.bias.f32()[o]));
     out[t * count + o] = roundings * magnitude + static_cast<double>(in + 2) * 0x1p-149;

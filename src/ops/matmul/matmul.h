@@ -8,11 +8,11 @@
 namespace strata {
 
 struct MatmulArgs {
-  Tensor x;         // f32 [rows, in], rows may be strided
-  Tensor weight;    // any dtype [out, in]
-  Tensor bias;      // f32 [out], optional
-  float scale = 1;  // multiplies the product, before the bias
-  Tensor y;         // f32 [rows, out], rows may be strided
+  Tensor x;                                    // f32 [rows, in], rows may be strided
+  Tensor weight;                               // any dtype [out, in]
+  Tensor bias;                                 // f32 [out], optional
+  float scale = 1;                             // multiplies the product, before the bias
+  Tensor y;                                    // f32 [rows, out], rows may be strided
   Activations activations = Activations::F32;  // Int8: x is rounded first, for weights that is_rounded names
 };
 

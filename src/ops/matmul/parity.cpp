@@ -80,8 +80,7 @@ ParityCase whole_case(DType type, int64_t in, int64_t step, uint64_t seed) {
   MatmulArgs& args = build.args();
   args.x = build.memory().tensor(DType::F32, {rows, in});
   for (int64_t t = 0; t < rows; ++t)
-    for (int64_t i = 0; i < in; ++i)
-      args.x.row<float>(t)[i] = i == t * step ? 127.0f : 0.0f;
+    for (int64_t i = 0; i < in; ++i) args.x.row<float>(t)[i] = i == t * step ? 127.0f : 0.0f;
   args.weight = build.memory().tensor(type, {out, in});
   fill_weights(args.weight, random);
   args.y = build.memory().tensor(DType::F32, {rows, out});

@@ -71,7 +71,8 @@ STRATA_SIMD void unpack_two(const uint8_t* p, const uint8_t* q, const void* grid
 }
 
 template <DType type>
-STRATA_SIMD __m512 add_two(const Unpacked<type>& w, const Int8Piece& x, const Int8Piece& y, __mmask16 lanes, __m512 sum) {
+STRATA_SIMD __m512 add_two(const Unpacked<type>& w, const Int8Piece& x, const Int8Piece& y, __mmask16 lanes,
+                           __m512 sum) {
   const __m512i first = piece_sums<type>(w.first, x, w.first_halves);
   const __m512i second = piece_sums<type>(w.second, y, w.second_halves);
   __m512i whole = block_sums(first, second);
@@ -98,8 +99,7 @@ STRATA_SIMD void few_column(const Int8Few& a, const uint8_t* w, F32x16* sums) {
       _mm_prefetch(reinterpret_cast<const char*>(w + kAhead + line), _MM_HINT_T0);
     Unpacked<type> two;
     unpack_two<type>(w, w + kBytes, a.grid, two);
-    for (int64_t r = 0; r < rows; ++r)
-      sums[r].v = add_two<type>(two, a.x[r][p], a.x[r][p + 1], 0xffff, sums[r].v);
+    for (int64_t r = 0; r < rows; ++r) sums[r].v = add_two<type>(two, a.x[r][p], a.x[r][p + 1], 0xffff, sums[r].v);
   }
   if (p < pieces) {  // two of which the second is not whole, or one
     uint8_t copy[kBytes];
@@ -118,8 +118,7 @@ STRATA_SIMD void few_rows(const Int8Few& a) {
   F32x16 sums[4][fixed != 0 ? fixed : kFewRows] = {};
   for (int64_t column = 0; column < a.count; column += 4) {
     const int64_t wide = a.count - column < 4 ? a.count - column : 4;
-    for (int64_t c = 0; c < wide; ++c)
-      few_column<type, fixed>(a, a.weights + (column + c) * a.weight_stride, sums[c]);
+    for (int64_t c = 0; c < wide; ++c) few_column<type, fixed>(a, a.weights + (column + c) * a.weight_stride, sums[c]);
     for (int64_t r = 0; r < rows; ++r) {
       float four[4];
       _mm_storeu_ps(four, sums4(sums[0][r], sums[1][r], sums[2][r], sums[3][r]));
@@ -282,8 +281,7 @@ STRATA_SIMD void add_block(const PanelBlock* const* w, const Int8Piece* const* x
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
-      for (int g = 0; g < groups; ++g)
-        first[r][g] = _mm512_mullo_epi32(whole[r][g], _mm512_load_si512(w[g]->extra[0]));
+      for (int g = 0; g < groups; ++g) first[r][g] = _mm512_mullo_epi32(whole[r][g], _mm512_load_si512(w[g]->extra[0]));
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) start[r] = _mm512_set1_epi32(x[r][piece].start[start_slot(2 * block + 1)]);
     products(4, 8, start);
@@ -291,8 +289,7 @@ STRATA_SIMD void add_block(const PanelBlock* const* w, const Int8Piece* const* x
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
       for (int g = 0; g < groups; ++g)
-        whole[r][g] = _mm512_add_epi32(first[r][g],
-                                       _mm512_mullo_epi32(whole[r][g], _mm512_load_si512(w[g]->extra[1])));
+        whole[r][g] = _mm512_add_epi32(first[r][g], _mm512_mullo_epi32(whole[r][g], _mm512_load_si512(w[g]->extra[1])));
   } else {
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)

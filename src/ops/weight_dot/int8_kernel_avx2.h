@@ -1,7 +1,7 @@
 // Sums of products of signed levels and rounded activations for AVX2. A pair of products of bytes is at most
 // 2 · 128 · 127, so that sums of pairs fit sixteen bits and nothing saturates. A product has 8 lanes: the eight sums of
-// four neighbours in a block, times the block's scale, by fused multiply-adds in the order of the blocks; sums of minima
-// have lanes of their own, one a block of a piece.
+// four neighbours in a block, times the block's scale, by fused multiply-adds in the order of the blocks; sums of
+// minima have lanes of their own, one a block of a piece.
 #pragma once
 
 #include "base/simd.h"
@@ -70,8 +70,7 @@ STRATA_SIMD int64_t ahead_of(const Int8Few& a, int columns) {
 }
 STRATA_SIMD void ask_for(const uint8_t* p, int64_t bytes) {
 #pragma GCC unroll 8
-  for (int64_t line = 0; line < bytes; line += 64)
-    _mm_prefetch(reinterpret_cast<const char*>(p + line), _MM_HINT_T0);
+  for (int64_t line = 0; line < bytes; line += 64) _mm_prefetch(reinterpret_cast<const char*>(p + line), _MM_HINT_T0);
 }
 
 template <DType type>
@@ -106,9 +105,8 @@ void one_row(const Int8Few& a) {
         scales_of<type>(w, scales);
         add_piece<type>(
             scales,
-            [&](auto b) __attribute__((always_inline)) {
-              return Levels<type>::template block<decltype(b)::value>(w, a.grid);
-            },
+            [&](auto b)
+                __attribute__((always_inline)) { return Levels<type>::template block<decltype(b)::value>(w, a.grid); },
             [](auto, __m256i levels) __attribute__((always_inline)) { return _mm256_abs_epi8(levels); }, a.x[0][p],
             sums[c]);
       }

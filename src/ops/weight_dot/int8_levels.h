@@ -2,8 +2,8 @@
 //
 // Every format has kBlock elements and kBytes of a block, and of a piece of 256 elements at p: scales(p) (of its eight
 // blocks, exact), where it has them minima(p), and where halves of blocks have whole scales halves(p) in the order of
-// start_slot. Levels come in the form that each instruction set multiplies: block<b>(p, grid) has the 32 signed levels of
-// block b for AVX2; levels<j>(p, grid) has blocks j and j + 4, unsigned (int8_traits), for AVX-512.
+// start_slot. Levels come in the form that each instruction set multiplies: block<b>(p, grid) has the 32 signed levels
+// of block b for AVX2; levels<j>(p, grid) has blocks j and j + 4, unsigned (int8_traits), for AVX-512.
 #pragma once
 
 #include "ops/weight_dot/formats.h"
@@ -156,12 +156,12 @@ struct Levels<DType::Q2_0> {
   template <int b>
   STRATA_SIMD __m256i block(const uint8_t* p, const void*) {
     const __m128i bytes = eight(p, b);
-    const __m256i order = _mm256_setr_epi8(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6,
-                                           6, 7, 7, 7, 7);
+    const __m256i order = _mm256_setr_epi8(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 6, 6,
+                                           6, 6, 7, 7, 7, 7);
     const __m256i four = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(bytes), order);
     const __m256i even = _mm256_or_si256(bits_of(four, 3), bits_of(_mm256_srli_epi32(four, 4), 0x30000));
-    const __m256i odd = _mm256_or_si256(bits_of(_mm256_srli_epi32(four, 2), 0x300),
-                                        bits_of(_mm256_srli_epi32(four, 6), 0x3000000));
+    const __m256i odd =
+        _mm256_or_si256(bits_of(_mm256_srli_epi32(four, 2), 0x300), bits_of(_mm256_srli_epi32(four, 6), 0x3000000));
     return _mm256_sub_epi8(_mm256_or_si256(even, odd), _mm256_set1_epi8(1));
   }
 #endif
@@ -379,8 +379,8 @@ struct Levels<DType::IQ3_XXS> {
 #if defined(__AVX512F__)
   template <int j>
   STRATA_SIMD __m512i levels(const uint8_t* p, const void* grid) {
-    return signed_blocks(rows4(grid, p + 2 + 8 * j), rows4(grid, p + 34 + 8 * j), signs_of_word(dword_at(p + 66 + 4 * j)),
-                         signs_of_word(dword_at(p + 82 + 4 * j)));
+    return signed_blocks(rows4(grid, p + 2 + 8 * j), rows4(grid, p + 34 + 8 * j),
+                         signs_of_word(dword_at(p + 66 + 4 * j)), signs_of_word(dword_at(p + 82 + 4 * j)));
   }
 #else
   template <int b>
@@ -429,7 +429,7 @@ struct Is {
 };
 
 template <DType type>
-constexpr int64_t kPieceBytes = kPiece / Levels<type>::kBlock * Levels<type>::kBytes;
+constexpr int64_t kPieceBytes = kPiece / Levels<type>::kBlock* Levels<type>::kBytes;
 
 // The last piece of a row, zeros behind its end.
 template <DType type>

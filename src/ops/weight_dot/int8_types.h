@@ -15,14 +15,14 @@ inline constexpr int64_t kPiece = 256;  // elements that are rounded, unpacked a
 struct alignas(64) Int8Piece {
   int8_t q[256];
   float scale[8];
-  float sum[8];      // scale · sum of the block, of types with minima
+  float sum[8];       // scale · sum of the block, of types with minima
   int32_t start[16];  // where sums of unsigned levels begin: -offset · sum of a block, or of 16 elements (start_slot)
 };
 
 // How integer sums of a type's levels become a product.
 struct Int8Traits {
-  int offset = 0;        // unsigned level - offset is the level
-  bool halves = false;   // blocks of 16 have whole scales of their own
+  int offset = 0;       // unsigned level - offset is the level
+  bool halves = false;  // blocks of 16 have whole scales of their own
   bool minima = false;
 };
 Int8Traits int8_traits(DType type);

@@ -31,9 +31,8 @@ void nearest_to_int8(float* x, int64_t n);  // the same values, rounded to f32
 // How far a rounded element may lie from its own, in the block's scale, and beyond that absolutely.
 inline constexpr double kRoundingSteps = 0.5 + 0x1p-15;
 
-
-// What is taken off scale · level for each weight of a row of a type in has_integer_levels: the minima of Q4_K and Q5_K,
-// else zeros. Sums of levels and of minima are formed apart, so that errors are relative to both.
+// What is taken off scale · level for each weight of a row of a type in has_integer_levels: the minima of Q4_K and
+// Q5_K, else zeros. Sums of levels and of minima are formed apart, so that errors are relative to both.
 std::vector<double> weight_minima(DType type, const void* row, int64_t n);
 
 }  // namespace strata
