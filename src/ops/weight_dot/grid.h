@@ -1,20 +1,16 @@
-// The table of a lattice type. Internal to the walks over weights.
+// The tables of lattice types. Internal to the walks over weights.
 #pragma once
 
+#include <cstdint>
+
 #include "base/dtype.h"
-#include "gguf/iq_grids.h"
 
 namespace strata {
 
-inline const void* lattice_grid(DType type) {
-  switch (type) {
-    case DType::IQ2_XXS: return gguf::kIq2xxsGrid.data();
-    case DType::IQ2_XS: return gguf::kIq2xsGrid.data();
-    case DType::IQ2_S: return gguf::kIq2sGrid.data();
-    case DType::IQ3_XXS: return gguf::kIq3xxsGrid.data();
-    case DType::IQ3_S: return gguf::kIq3sGrid.data();
-    default: return nullptr;
-  }
-}
+const void* lattice_grid(DType type);  // of gguf/iq_grids.h; null: the type has none
+// The same, a word of 16 bits a row, for lookups in registers: of four columns nibbles, columns 0, 2, 1, 3 from the
+// lowest on; of eight columns pairs of bits, columns 0, 2, 4, 6, 1, 3, 5, 7. They are the magnitude itself (IQ3_S) or
+// its place among those of the type.
+const uint16_t* packed_lattice_grid(DType type);
 
 }  // namespace strata

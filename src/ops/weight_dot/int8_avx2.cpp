@@ -13,6 +13,6 @@ Int8PackFn no_panels(DType) { return nullptr; }
 
 }  // namespace
 
-constinit const Int8Kernel kInt8Avx2{INT64_MAX, 4, 1, 0, few_of, no_panels, nullptr, round_row, activate};
+constinit const Int8Kernel kInt8Avx2{false, INT64_MAX, 4, 1, 0, few_of, no_panels, nullptr, round_row, activate};
 
 }  // namespace strata

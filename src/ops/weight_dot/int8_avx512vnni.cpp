@@ -17,7 +17,7 @@ Int8PackFn pack_of(DType type) { return of_level_type<PackOf, Int8PackFn>(type);
 
 }  // namespace
 
-constinit const Int8Kernel kInt8Avx512Vnni{kFewRows, 16,        2,       sizeof(PanelBlock), few_of, pack_of,
-                                           panel,    round_row, activate};
+constinit const Int8Kernel kInt8Avx512Vnni{true,   kFewRows, 16,    2,         sizeof(PanelBlock),
+                                           few_of, pack_of,  panel, round_row, activate};
 
 }  // namespace strata

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/simd.h"
-#include "ops/weight_dot/int8_levels.h"
+#include "ops/weight_dot/int8_lattice.h"
 #include "ops/weight_dot/int8_types.h"
 #include "ops/weight_dot/simd_sums.h"
 
@@ -33,10 +33,14 @@ STRATA_SIMD __m512i block_sums(__m512i first, __m512i second) {
 
 template <DType type>
 STRATA_SIMD void unpack(const uint8_t* p, const void* grid, __m512i (&z)[4]) {
-  z[0] = Levels<type>::template levels<0>(p, grid);
-  z[1] = Levels<type>::template levels<1>(p, grid);
-  z[2] = Levels<type>::template levels<2>(p, grid);
-  z[3] = Levels<type>::template levels<3>(p, grid);
+  if constexpr (Lattice<type>::value) {
+    Lattice<type>::unpack(p, static_cast<const uint16_t*>(grid), z);
+  } else {
+    z[0] = Levels<type>::template levels<0>(p, grid);
+    z[1] = Levels<type>::template levels<1>(p, grid);
+    z[2] = Levels<type>::template levels<2>(p, grid);
+    z[3] = Levels<type>::template levels<3>(p, grid);
+  }
 }
 
 // Sums of sixteen bytes' products, where halves of blocks have scales of their own multiplied with them.
@@ -176,16 +180,39 @@ STRATA_SIMD void transpose16(__m512i (&r)[16]) {
   }
 }
 
-template <DType type, int j>
-STRATA_SIMD void pack_levels(const uint8_t* const (&w)[16], const void* grid, uint8_t (*low)[64], uint8_t (*high)[64]) {
-  __m512i rows[16];
-#pragma GCC unroll 16
-  for (int c = 0; c < 16; ++c) rows[c] = Levels<type>::template levels<j>(w[c], grid);
+STRATA_SIMD void pack_rows(__m512i (&rows)[16], PanelBlock& low, PanelBlock& high) {
   transpose16(rows);
 #pragma GCC unroll 8
   for (int k = 0; k < 8; ++k) {
-    _mm512_store_si512(low[k], rows[k]);
-    _mm512_store_si512(high[k], rows[k + 8]);
+    _mm512_store_si512(low.levels[k], rows[k]);
+    _mm512_store_si512(high.levels[k], rows[k + 8]);
+  }
+}
+
+template <DType type, int j>
+STRATA_SIMD void pack_levels(const uint8_t* const (&w)[16], const void* grid, PanelBlock* const (&blocks)[8]) {
+  __m512i rows[16];
+#pragma GCC unroll 16
+  for (int c = 0; c < 16; ++c) rows[c] = Levels<type>::template levels<j>(w[c], grid);
+  pack_rows(rows, *blocks[j], *blocks[j + 4]);
+}
+
+template <DType type>
+STRATA_SIMD void pack_piece(const uint8_t* const (&w)[16], const void* grid, PanelBlock* const (&blocks)[8]) {
+  if constexpr (Lattice<type>::value) {  // a row is unpacked whole
+    __m512i rows[4][16];
+    for (int c = 0; c < 16; ++c) {
+      __m512i z[4];
+      unpack<type>(w[c], grid, z);
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) rows[j][c] = z[j];
+    }
+    for (int j = 0; j < 4; ++j) pack_rows(rows[j], *blocks[j], *blocks[j + 4]);
+  } else {
+    pack_levels<type, 0>(w, grid, blocks);
+    pack_levels<type, 1>(w, grid, blocks);
+    pack_levels<type, 2>(w, grid, blocks);
+    pack_levels<type, 3>(w, grid, blocks);
   }
 }
 
@@ -232,10 +259,7 @@ void pack(const Int8Pack& a) {
     }
     PanelBlock* blocks[8];
     for (int b = 0; b < 8; ++b) blocks[b] = panel + panel_place(pieces, p, b);
-    pack_levels<type, 0>(w, a.grid, blocks[0]->levels, blocks[4]->levels);
-    pack_levels<type, 1>(w, a.grid, blocks[1]->levels, blocks[5]->levels);
-    pack_levels<type, 2>(w, a.grid, blocks[2]->levels, blocks[6]->levels);
-    pack_levels<type, 3>(w, a.grid, blocks[3]->levels, blocks[7]->levels);
+    pack_piece<type>(w, a.grid, blocks);
     pack_scales<type>(w, blocks);
   }
 }

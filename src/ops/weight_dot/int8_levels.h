@@ -32,12 +32,6 @@ template <int by>
 STRATA_SIMD __m512i moved_left512(__m512i bytes) {
   return by >= 0 ? _mm512_slli_epi16(bytes, by >= 0 ? by : 0) : _mm512_srli_epi16(bytes, by >= 0 ? 0 : -by);
 }
-// Magnitudes of two blocks with their signs, raised by 128.
-STRATA_SIMD __m512i signed_blocks(__m256i a, __m256i b, uint32_t signs_a, uint32_t signs_b) {
-  const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
-  const __mmask64 negative = signs_a | static_cast<uint64_t>(signs_b) << 32;
-  return raised(_mm512_mask_sub_epi8(both, negative, _mm512_setzero_si512(), both));
-}
 #else
 STRATA_SIMD __m256i nibble_block(const uint8_t* p) {
   const __m128i bytes = load128(p);
@@ -302,13 +296,7 @@ struct Levels<DType::IQ2_XXS> {
   STRATA_SIMD __m256i row(const uint8_t* i, const void* grid) {
     return rows8(static_cast<const uint64_t*>(grid), i[0], i[1], i[2], i[3]);
   }
-#if defined(__AVX512F__)
-  template <int j>
-  STRATA_SIMD __m512i levels(const uint8_t* p, const void* grid) {
-    const uint8_t *a = p + 2 + 8 * j, *b = a + 32;
-    return signed_blocks(row(a, grid), row(b, grid), signs_of_word(dword_at(a + 4)), signs_of_word(dword_at(b + 4)));
-  }
-#else
+#if !defined(__AVX512F__)
   template <int b>
   STRATA_SIMD __m256i block(const uint8_t* p, const void* grid) {
     const uint8_t* i = p + 2 + 8 * b;
@@ -334,12 +322,7 @@ struct Levels<DType::IQ2_XS> {
     const uint64_t seven = (e & 0x7f) | (e >> 8 & 0x7f00) | (e >> 16 & 0x7f0000) | (e >> 24 & 0x7f000000);
     return static_cast<uint32_t>(even_signs(seven));
   }
-#if defined(__AVX512F__)
-  template <int j>
-  STRATA_SIMD __m512i levels(const uint8_t* p, const void* grid) {
-    return signed_blocks(row(p, grid, j), row(p, grid, j + 4), signs(p, j), signs(p, j + 4));
-  }
-#else
+#if !defined(__AVX512F__)
   template <int b>
   STRATA_SIMD __m256i block(const uint8_t* p, const void* grid) {
     return with_signs(row(p, grid, b), signs(p, b));
@@ -358,12 +341,7 @@ struct Levels<DType::IQ2_S> {
     return rows8(static_cast<const uint64_t*>(grid), i[0] | (high << 8 & 768), i[1] | (high << 6 & 768),
                  i[2] | (high << 4 & 768), i[3] | (high << 2 & 768));
   }
-#if defined(__AVX512F__)
-  template <int j>
-  STRATA_SIMD __m512i levels(const uint8_t* p, const void* grid) {
-    return signed_blocks(row(p, grid, j), row(p, grid, j + 4), dword_at(p + 34 + 4 * j), dword_at(p + 50 + 4 * j));
-  }
-#else
+#if !defined(__AVX512F__)
   template <int b>
   STRATA_SIMD __m256i block(const uint8_t* p, const void* grid) {
     return with_signs(row(p, grid, b), dword_at(p + 34 + 4 * b));
@@ -376,13 +354,7 @@ struct Levels<DType::IQ2_S> {
 template <>
 struct Levels<DType::IQ3_XXS> {
   static constexpr int kBlock = 256, kBytes = 98;
-#if defined(__AVX512F__)
-  template <int j>
-  STRATA_SIMD __m512i levels(const uint8_t* p, const void* grid) {
-    return signed_blocks(rows4(grid, p + 2 + 8 * j), rows4(grid, p + 34 + 8 * j),
-                         signs_of_word(dword_at(p + 66 + 4 * j)), signs_of_word(dword_at(p + 82 + 4 * j)));
-  }
-#else
+#if !defined(__AVX512F__)
   template <int b>
   STRATA_SIMD __m256i block(const uint8_t* p, const void* grid) {
     return with_signs(rows4(grid, p + 2 + 8 * b), signs_of_word(dword_at(p + 66 + 4 * b)));
@@ -403,12 +375,7 @@ struct Levels<DType::IQ3_S> {
     for (int k = 0; k < 8; ++k) index[k] = static_cast<uint16_t>(i[k] | (high >> k & 256));
     return rows4(grid, index);
   }
-#if defined(__AVX512F__)
-  template <int j>
-  STRATA_SIMD __m512i levels(const uint8_t* p, const void* grid) {
-    return signed_blocks(row(p, grid, j), row(p, grid, j + 4), dword_at(p + 74 + 4 * j), dword_at(p + 90 + 4 * j));
-  }
-#else
+#if !defined(__AVX512F__)
   template <int b>
   STRATA_SIMD __m256i block(const uint8_t* p, const void* grid) {
     return with_signs(row(p, grid, b), dword_at(p + 74 + 4 * b));

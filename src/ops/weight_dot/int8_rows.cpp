@@ -53,7 +53,7 @@ Int8Dot::Int8Dot(const Int8Kernel& kernel, const Tensor& weight)
       few_(kernel.few(weight.dtype)),
       pack_(kernel.pack(weight.dtype)),
       traits_(int8_traits(weight.dtype)),
-      grid_(lattice_grid(weight.dtype)) {}
+      grid_(kernel.packed_grids ? packed_lattice_grid(weight.dtype) : lattice_grid(weight.dtype)) {}
 
 void Int8Dot::run(int64_t first, int64_t count, const std::vector<const Int8Piece*>& x, const std::vector<float*>& y,
                   float scale, const float* bias, std::vector<char>& panel) const {

@@ -41,7 +41,7 @@ struct Int8Few {
   float* const* y;  // y[t][i] = scale · sum of weight row i and x[t], + bias[i]
   float scale;
   const float* bias;  // null: none
-  const void* grid;   // of lattice types (gguf/iq_grids.h)
+  const void* grid;   // of lattice types
 };
 
 // Up to panel_columns weight rows, unpacked.
@@ -72,6 +72,7 @@ using Int8FewFn = void (*)(const Int8Few&);
 using Int8PackFn = void (*)(const Int8Pack&);
 
 struct Int8Kernel {
+  bool packed_grids;      // lattice tables are those of packed_lattice_grid
   int64_t few_rows;       // of x, that meet weights in registers as they are unpacked
   int64_t panel_columns;  // weight rows of one panel
   int64_t panel_groups;   // panels that lie in cache together
