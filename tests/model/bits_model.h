@@ -62,8 +62,13 @@ class BitsModel {
  private:
   struct Pass {
     Pass(const Model& model, int threads, CpuIsa isa, Activations activations, Log& log)
-        : queue(threads, log), forward(model, queue, {.activations = activations}) {
+        : queue(threads, log), forward(model, queue, options(activations)) {
       queue.cpu = cpu_features().limited_to(isa);
+    }
+    static ForwardOptions options(Activations activations) {
+      ForwardOptions options;
+      options.activations = activations;
+      return options;
     }
     Queue queue;
     Forward forward;
