@@ -140,6 +140,7 @@ std::string bit_settings(const Engine& engine) {
   line("cache_type_v", std::string(to_string(options.caches.values)));
   line("qsa.keys", std::string(to_string(options.caches.index_keys)));
   line("qsa.select", options.forward.qsa == QsaSemantics::Blocks ? "blocks" : "fixed-width");
+  line("matmul.activations", options.forward.activations == Activations::Int8 ? "int8" : "f32");
   line("gdn.form", options.caches.anchored ? "anchored" : "serial");
   line("rope", std::string(kScalings[static_cast<size_t>(rope.scaling)]) + " base " + real(rope.base) + " factor " +
                    real(rope.factor) + " context " + real(rope.original_context) + " attention " +

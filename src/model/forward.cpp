@@ -109,11 +109,15 @@ void Forward::deliver() {
   results_.clear();
 }
 
+Activations Forward::activations() const {
+  return queue_.accelerator() == nullptr ? options_.activations : Activations::F32;
+}
+
 void Forward::apply(const Linear& map, const Tensor& x, const Tensor& y, float scale) {
   for (const Linear::Part& part : map.parts) {
     const int64_t rows = part.weight.extent(0);
     const Tensor bias = map.bias.empty() ? Tensor{} : map.bias.slice(part.column, rows);
-    matmul(queue_, {x, part.weight, bias, map.scale * scale, columns(y, part.column, rows)});
+    matmul(queue_, {x, part.weight, bias, map.scale * scale, columns(y, part.column, rows), activations()});
   }
 }
 

@@ -10,6 +10,7 @@
 #include "model/model.h"
 #include "model/sequence.h"
 #include "ops/qsa_select/qsa_select.h"
+#include "ops/weight_dot/rounded.h"
 
 namespace strata {
 
@@ -20,6 +21,8 @@ enum class MtpHiddenNorm {
 
 struct ForwardOptions {
   QsaSemantics qsa = QsaSemantics::Blocks;
+  // Of products with weights on the CPU: quantised weights may meet rounded ones. Accelerators take them as they are.
+  Activations activations = Activations::F32;
   MtpHiddenNorm mtp_hidden_norm = MtpHiddenNorm::Joint;  // models.md, section 6: disputed; only acceptance is affected
   // Called with intermediate values, for tests and tools: name, layer (-1 outside layers), tensor.
   std::function<void(const char*, int, const Tensor&)> observe;
@@ -115,6 +118,7 @@ class Forward {
   // Mean of the gated, normed streams; inject gets the write gates when given.
   void hyper_input(const HyperWeights& w, const Tensor& x, const Tensor& u, const Tensor& inject);
 
+  Activations activations() const;  // of products on this queue
   void apply(const Linear& map, const Tensor& x, const Tensor& y, float scale = 1);
   void apply_norm(const Tensor& x, const Tensor& weight, const Tensor& y);
   void observe(const char* name, int index, const Tensor& value) const;

@@ -266,7 +266,7 @@ void Forward::expert_mlp(const ExpertWeights& w, const Tensor& u, const Tensor& 
   apply(w.router, u, logits);
   route(queue_, {logits, spec.normalise, spec.scale, ids, weights});
   observe("expert_ids", index, ids);
-  experts(queue_, {u, ids, weights, w.gate, w.up, w.down, w.gate_scale, w.up_scale, w.down_scale, out});
+  experts(queue_, {u, ids, weights, w.gate, w.up, w.down, w.gate_scale, w.up_scale, w.down_scale, out, activations()});
   if (spec.shared_inner == 0) return;
   const Tensor shared = arena_.f32({rows, 1, spec_.hidden}), gate = arena_.f32({rows, 1, 1});
   dense_mlp(w.shared, u, flat(shared));

@@ -48,6 +48,7 @@ Engine::Engine(const EngineOptions& options, Log& log)
   if (options.micro_batch < 1 || options.micro_batch > 65536)
     throw Error(ErrorKind::Usage, "a micro-batch has 1 to 65536 tokens, not " + std::to_string(options.micro_batch));
   check_cache_types(model_.spec(), options.caches);
+  if (queue_.accelerator() != nullptr) options_.forward.activations = Activations::F32;  // what it computes with
   queue_.cpu = options.cpu;
   queue_.strict_arms = options.strict_arms;
   queue_.profiler = options.profiler;

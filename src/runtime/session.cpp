@@ -70,6 +70,7 @@ std::string state_settings(const Engine& engine) {
   line("values", std::string(to_string(caches.values)));
   line("index keys", std::string(to_string(caches.index_keys)));
   line("window", std::to_string(caches.window));
+  line("activations", engine.options().forward.activations == Activations::Int8 ? "int8" : "f32");
   line("delta nets", caches.anchored ? "anchored" : "serial");
   line("block selection", engine.options().forward.qsa == QsaSemantics::Blocks ? "blocks" : "fixed-width");
   line("rope scaling", kScalings[static_cast<size_t>(rope.scaling)]);

@@ -38,7 +38,8 @@ BitsModel::BitsModel(const std::string& name, CpuIsa isa, const CacheOptions& ca
       caches_(caches),
       log_(LogLevel::Error),
       model_(Model::load(bits_model_path(name, folder_), {})) {
-  for (int threads = 1; threads <= kMaxThreads; ++threads) passes_.emplace_back(model_, threads, isa, log_);
+  for (int threads = 1; threads <= kMaxThreads; ++threads)
+    passes_.emplace_back(model_, threads, isa, caches.anchored ? Activations::F32 : Activations::Int8, log_);
 }
 
 bool BitsModel::has_delta() const {

@@ -33,7 +33,8 @@ class BitsModel {
  public:
   static constexpr int kMaxThreads = 3;
 
-  // name: of bits_models(). isa: the most that arms may use.
+  // name: of bits_models(). isa: the most that arms may use. Activations are rounded, with anchored delta nets they are
+  // not.
   explicit BitsModel(const std::string& name, CpuIsa isa = CpuIsa::Avx512Bf16, const CacheOptions& caches = {});
 
   const ModelSpec& spec() const { return model_.spec(); }
@@ -60,8 +61,14 @@ class BitsModel {
 
  private:
   struct Pass {
-    Pass(const Model& model, int threads, CpuIsa isa, Log& log) : queue(threads, log), forward(model, queue) {
+    Pass(const Model& model, int threads, CpuIsa isa, Activations activations, Log& log)
+        : queue(threads, log), forward(model, queue, options(activations)) {
       queue.cpu = cpu_features().limited_to(isa);
+    }
+    static ForwardOptions options(Activations activations) {
+      ForwardOptions options;
+      options.activations = activations;
+      return options;
     }
     Queue queue;
     Forward forward;

@@ -19,6 +19,7 @@ EngineOptions EngineModel::options() const {
   options.model = path_;
   options.threads = 1;
   options.micro_batch = prompt_;
+  options.forward.activations = Activations::Int8;
   return options;
 }
 

@@ -7,6 +7,8 @@ namespace strata {
 void experts_portable(Queue& queue, const ExpertsArgs& args);  // cpu.cpp
 void experts_avx2(Queue& queue, const ExpertsArgs& args);      // lanes.cpp, as the next
 void experts_avx512(Queue& queue, const ExpertsArgs& args);
+void experts_avx2_int8(Queue& queue, const ExpertsArgs& args);
+void experts_avx512_vnni(Queue& queue, const ExpertsArgs& args);
 void experts_device_f32(Queue& queue, const ExpertsArgs& args);  // device.cpp, as the next
 void experts_device_mma(Queue& queue, const ExpertsArgs& args);
 std::string experts_mma_refusal(const ExpertsArgs& args);
@@ -14,11 +16,32 @@ std::string experts_device_refusal(const ExpertsArgs& args);
 extern const KernelImage kernel_image_experts_f32, kernel_image_experts_mma;
 
 namespace {
+bool rounds(const ExpertsArgs& args) {
+  const auto one = [&](const Tensor& weights) {
+    return is_rounded(args.activations, weights.dtype, weights.extent(2));
+  };
+  return one(args.gate) || one(args.up) || one(args.down);
+}
+std::string int8_refusal(const ExpertsArgs& args) {
+  return rounds(args) ? "" : "it multiplies activations rounded to int8 with weights of whole levels";
+}
+std::string lanes_refusal(const ExpertsArgs& args) {
+  return rounds(args) ? "activations are to be rounded to int8" : "";
+}
+std::string f32_refusal(const ExpertsArgs& args) {
+  return rounds(args) ? lanes_refusal(args) : experts_device_refusal(args);
+}
+std::string mma_refusal(const ExpertsArgs& args) {
+  return rounds(args) ? lanes_refusal(args) : experts_mma_refusal(args);
+}
+
 constexpr Arm<ExpertsArgs> kArms[] = {
-    {"mma", experts_mma_refusal, experts_device_mma, true, false, CpuIsa::Portable, &kernel_image_experts_mma},
-    {"f32", experts_device_refusal, experts_device_f32, true, false, CpuIsa::Portable, &kernel_image_experts_f32},
-    {"avx512", always_runs<ExpertsArgs>, experts_avx512, true, false, CpuIsa::Avx512},
-    {"avx2", always_runs<ExpertsArgs>, experts_avx2, true, false, CpuIsa::Avx2},
+    {"mma", mma_refusal, experts_device_mma, true, false, CpuIsa::Portable, &kernel_image_experts_mma},
+    {"f32", f32_refusal, experts_device_f32, true, false, CpuIsa::Portable, &kernel_image_experts_f32},
+    {"avx512-vnni", int8_refusal, experts_avx512_vnni, true, false, CpuIsa::Avx512Vnni},
+    {"avx2-int8", int8_refusal, experts_avx2_int8, true, false, CpuIsa::Avx2},
+    {"avx512", lanes_refusal, experts_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", lanes_refusal, experts_avx2, true, false, CpuIsa::Avx2},
     {"portable", always_runs<ExpertsArgs>, experts_portable},
 };
 

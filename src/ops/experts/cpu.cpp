@@ -59,6 +59,33 @@ void sum_expert_parts(Queue& queue, const ExpertsArgs& args, const std::vector<f
   });
 }
 
+namespace {
+
+bool rounds(const ExpertsArgs& args, const Tensor& weights) {
+  return is_rounded(args.activations, weights.dtype, weights.extent(2));
+}
+
+// The rows of x that a matrix multiplies, rounded where it asks for that.
+class MatrixRows {
+ public:
+  MatrixRows(const ExpertsArgs& args, const Tensor& weights) : x_(args.x), width_(args.x.extent(1)) {
+    if (!rounds(args, weights)) return;
+    nearest_.resize(static_cast<size_t>(x_.extent(0) * width_));
+    for (int64_t t = 0; t < x_.extent(0); ++t) {
+      std::copy_n(x_.row<const float>(t), width_, nearest_.data() + t * width_);
+      nearest_to_int8(nearest_.data() + t * width_, width_);
+    }
+  }
+  const float* row(int64_t t) const { return nearest_.empty() ? x_.row<const float>(t) : nearest_.data() + t * width_; }
+
+ private:
+  const Tensor& x_;
+  int64_t width_;
+  std::vector<float> nearest_;
+};
+
+}  // namespace
+
 // Each weight row is decoded once and meets the rows that chose its expert; a result is one dot_f32 whatever the batch.
 void experts_portable(Queue& queue, const ExpertsArgs& args) {
   const int64_t rows = args.x.extent(0), hidden = args.x.extent(1), k = args.ids.extent(1);
@@ -66,6 +93,7 @@ void experts_portable(Queue& queue, const ExpertsArgs& args) {
   const ExpertGroups groups = group_by_expert(args);
   std::vector<float> activated(static_cast<size_t>(rows * k * inner)), parts(static_cast<size_t>(rows * k * hidden));
   const int64_t pairs = rows * k;  // (row, slot)
+  const MatrixRows gate_x(args, args.gate), up_x(args, args.up);
   queue.pool().run(inner, ThreadPool::grain_of(pairs * hidden * 2), [&](int64_t begin, int64_t end, int) {
     RowReader gate_rows(args.gate), up_rows(args.up);
     for (int64_t e = 0; e < count; ++e) {
@@ -77,13 +105,15 @@ void experts_portable(Queue& queue, const ExpertsArgs& args) {
         const float* up = up_rows.read(e, i);
         for (int64_t p = first; p < last; ++p) {
           const int64_t pair = groups.pairs[static_cast<size_t>(p)];
-          const float* x = args.x.row<const float>(pair / k);
-          const float g = dot_f32(x, gate, hidden) * gate_scale, u = dot_f32(x, up, hidden) * up_scale;
+          const float g = dot_f32(gate_x.row(pair / k), gate, hidden) * gate_scale;
+          const float u = dot_f32(up_x.row(pair / k), up, hidden) * up_scale;
           activated[static_cast<size_t>(pair * inner + i)] = silu_f32(g) * u;
         }
       }
     }
   });
+  for (int64_t pair = 0; rounds(args, args.down) && pair < pairs; ++pair)
+    nearest_to_int8(activated.data() + pair * inner, inner);
   queue.pool().run(hidden, ThreadPool::grain_of(pairs * inner), [&](int64_t begin, int64_t end, int) {
     RowReader down_rows(args.down);
     for (int64_t e = 0; e < count; ++e) {

@@ -3,6 +3,7 @@
 
 #include "base/tensor.h"
 #include "device/device.h"
+#include "ops/weight_dot/rounded.h"
 
 namespace strata {
 
@@ -15,6 +16,8 @@ struct ExpertsArgs {
   Tensor down;                              // any dtype [experts, hidden, inner]
   Tensor gate_scale, up_scale, down_scale;  // f32 [experts], optional: multiply the products
   Tensor y;                                 // f32 [rows, hidden]; summed in the order of the k slots
+  // Int8: rows are rounded before they meet a matrix that is_rounded names, x as well as what is activated.
+  Activations activations = Activations::F32;
 };
 
 void experts(Queue& queue, const ExpertsArgs& args);

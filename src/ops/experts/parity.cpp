@@ -20,13 +20,15 @@ struct Shape {
   bool scaled = false;
   Routing routing = Routing::Random;
   float magnitude = 1;
+  Activations activations = Activations::F32;
 };
 
 std::string label(const Shape& shape) {
   return std::to_string(shape.rows) + " rows, " + std::to_string(shape.k) + " of " + std::to_string(shape.experts) +
          ", " + std::to_string(shape.hidden) + "/" + std::to_string(shape.inner) + " " +
          std::string(to_string(shape.gate)) + "/" + std::string(to_string(shape.up)) + "/" +
-         std::string(to_string(shape.down)) + (shape.scaled ? " scaled" : "");
+         std::string(to_string(shape.down)) + (shape.scaled ? " scaled" : "") +
+         (shape.activations == Activations::Int8 ? " int8" : "");
 }
 
 bool is_left_out(const Shape& shape, int64_t expert) {
@@ -81,6 +83,7 @@ void fill_args(Builder& build, const Shape& shape, uint64_t seed) {
     args.down_scale = scales(build, shape, random);
   }
   args.y = build.memory().tensor(DType::F32, {shape.rows, shape.hidden}, {4});
+  args.activations = shape.activations;
 }
 
 ParityCase finish(Builder& build, bool exact = false) {
@@ -181,6 +184,41 @@ ParityCase nan_weight_case(uint64_t seed) {
   return finish(build);
 }
 
+ParityCase non_finite_int8_case(uint64_t seed) {
+  const Shape shape{
+      7, 64, 32, 4, 2, DType::Q8_0, DType::Q4_0, DType::Q8_0, false, Routing::Random, 1, Activations::Int8};
+  Builder build("NaN and infinity in single rows, " + label(shape), experts, experts_arms());
+  fill_args(build, shape, seed);
+  build.args().x.row<float>(1)[7] = NAN;
+  build.args().x.row<float>(3)[63] = INFINITY;
+  return finish(build);
+}
+
+// Rounded activations: in every matrix, in one of them, in rows long and short, with few and many rows for an expert.
+void int8_cases(const std::function<void(const Shape&)>& add) {
+  const DType f32 = DType::F32;
+  auto rounded = [&](Shape shape) {
+    shape.activations = Activations::Int8;
+    add(shape);
+  };
+  for (const DTypeInfo& type : all_dtypes()) {
+    if (!has_integer_levels(type.type)) continue;
+    const DType t = type.type;
+    const int64_t block = type.block_elements;
+    rounded({3, 2 * block, block, 3, 2, t, t, t, true});
+    rounded({2, block, 9, 3, 2, t, f32, f32});
+    rounded({2, block, 9, 3, 2, f32, t, f32});
+    rounded({2, 9, block, 3, 2, f32, f32, t});
+  }
+  rounded({5, 256, 64, 4, 3, DType::Q4_K, DType::Q6_K, DType::Q8_0, true});
+  rounded({33, 512, 160, 4, 2, DType::Q4_K, DType::Q8_0, DType::Q5_0, true});
+  for (Routing routing : {Routing::AllToOne, Routing::NotTheMiddle})
+    rounded({33, 288, 96, 6, 2, DType::Q8_0, DType::Q4_0, DType::Q8_0, true, routing});
+  for (float magnitude : {1e-30f, 1e10f})
+    rounded({3, 64, 32, 4, 2, DType::Q8_0, DType::Q8_0, DType::Q4_0, false, Routing::Random, magnitude});
+  rounded({0, 64, 32, 4, 2, DType::Q8_0, DType::Q8_0, DType::Q4_0});
+}
+
 std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
   std::vector<std::function<ParityCase()>> list;
   uint64_t next = seed * 1000003;
@@ -214,6 +252,8 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
   add({2, 2048, 64, 4, 3, DType::Q4_K, DType::IQ4_XS, DType::Q8_0});
   add({33, 1024, 32, 2, 2, DType::Q6_K, DType::MXFP4, DType::Q8_0, true});
   add({21, 2560, 32, 8, 3, DType::Q8_0, DType::Q8_0, DType::Q8_0, true});
+  int8_cases(add);
+  list.push_back([s = next++] { return non_finite_int8_case(s); });
   list.push_back([s = next++] { return integer_case(s); });
   list.push_back([s = next++] { return non_finite_case(s); });
   list.push_back([s = next++] { return nan_weight_case(s); });

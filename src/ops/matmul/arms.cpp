@@ -7,20 +7,31 @@ namespace strata {
 void matmul_portable(Queue& queue, const MatmulArgs& args);  // cpu.cpp
 void matmul_avx2(Queue& queue, const MatmulArgs& args);      // lanes.cpp, as the next
 void matmul_avx512(Queue& queue, const MatmulArgs& args);
+void matmul_avx2_int8(Queue& queue, const MatmulArgs& args);  // int8.cpp, as the next
+void matmul_avx512_vnni(Queue& queue, const MatmulArgs& args);
 void matmul_device_f32(Queue& queue, const MatmulArgs& args);  // device.cpp
 void matmul_device_mma(Queue& queue, const MatmulArgs& args);  // device_mma.cpp, as the next
 std::string matmul_mma_refusal(const MatmulArgs& args);
 extern const KernelImage kernel_image_matmul_f32, kernel_image_matmul_mma;
 
 namespace {
+bool rounds(const MatmulArgs& args) { return is_rounded(args.activations, args.weight.dtype, args.x.extent(1)); }
+std::string int8_refusal(const MatmulArgs& args) {
+  return rounds(args) ? "" : "it multiplies activations rounded to int8 with weights of whole levels";
+}
+std::string f32_refusal(const MatmulArgs& args) { return rounds(args) ? "activations are to be rounded to int8" : ""; }
+std::string mma_refusal(const MatmulArgs& args) { return rounds(args) ? f32_refusal(args) : matmul_mma_refusal(args); }
+
 constexpr Arm<MatmulArgs> kArms[] = {
-    {"mma", matmul_mma_refusal, matmul_device_mma, true, false, CpuIsa::Portable, &kernel_image_matmul_mma},
-    {"f32", always_runs<MatmulArgs>, matmul_device_f32, true, false, CpuIsa::Portable, &kernel_image_matmul_f32},
-    {"avx512", always_runs<MatmulArgs>, matmul_avx512, true, false, CpuIsa::Avx512},
-    {"avx2", always_runs<MatmulArgs>, matmul_avx2, true, false, CpuIsa::Avx2},
+    {"mma", mma_refusal, matmul_device_mma, true, false, CpuIsa::Portable, &kernel_image_matmul_mma},
+    {"f32", f32_refusal, matmul_device_f32, true, false, CpuIsa::Portable, &kernel_image_matmul_f32},
+    {"avx512-vnni", int8_refusal, matmul_avx512_vnni, true, false, CpuIsa::Avx512Vnni},
+    {"avx2-int8", int8_refusal, matmul_avx2_int8, true, false, CpuIsa::Avx2},
+    {"avx512", f32_refusal, matmul_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", f32_refusal, matmul_avx2, true, false, CpuIsa::Avx2},
     {"portable", always_runs<MatmulArgs>, matmul_portable},
 };
-}
+}  // namespace
 
 void matmul(Queue& queue, const MatmulArgs& args) {
   const int64_t rows = args.x.extent(0), in = args.x.extent(1), out = args.weight.extent(0);

@@ -18,20 +18,23 @@ void fill_repeated(const Tensor& weight, Random& random) {
     std::memcpy(weight.row<char>(i), weight.row<char>(i % own), bytes_of(weight.dtype, weight.extent(1)));
 }
 
-BenchShape shape(DType type, int64_t rows, int64_t in, int64_t out) {
+BenchShape shape(DType type, int64_t rows, int64_t in, int64_t out, Activations activations = Activations::F32) {
   const auto weight_bytes = static_cast<double>(bytes_of(type, in)) * static_cast<double>(out);
   BenchShape result = bench_shape<MatmulArgs>(std::string(to_string(type)) + " [" + std::to_string(rows) + ", " +
-                                                  std::to_string(in) + "] x [" + std::to_string(out) + "]",
+                                                  std::to_string(in) + "] x [" + std::to_string(out) + "]" +
+                                                  (activations == Activations::Int8 ? " int8" : ""),
                                               matmul, matmul_arms(), copies_past_caches(weight_bytes),
                                               [=](CaseMemory& memory, Random& random, MatmulArgs& args) {
                                                 args.x = memory.f32({rows, in}, random);
                                                 args.weight = memory.tensor(type, {out, in});
                                                 fill_repeated(args.weight, random);
                                                 args.y = memory.tensor(DType::F32, {rows, out});
+                                                args.activations = activations;
                                               },
                                               {&MatmulArgs::y});
   result.bytes = weight_bytes + 4.0 * static_cast<double>(rows * (in + out));
   result.operations = 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
+  if (activations == Activations::Int8) result.kind = OperationKind::Int8;
   return result;
 }
 
@@ -41,7 +44,10 @@ std::vector<std::function<BenchShape()>> matmul_shapes() {
   std::vector<std::function<BenchShape()>> list;
   for (DType type : {DType::Q8_0, DType::Q4_0, DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_XS, DType::IQ3_S,
                      DType::IQ3_XXS, DType::IQ2_XS, DType::MXFP4, DType::Q2_0, DType::F16, DType::BF16})
-    for (int64_t rows : {1, 4, 256}) list.push_back([=] { return shape(type, rows, 2048, rows == 256 ? 1024 : 6144); });
+    for (int64_t rows : {1, 4, 8, 256})
+      for (Activations activations : {Activations::Int8, Activations::F32})
+        if (activations == Activations::F32 || has_integer_levels(type))
+          list.push_back([=] { return shape(type, rows, 2048, rows == 256 ? 1024 : 6144, activations); });
   return list;
 }
 

@@ -16,6 +16,12 @@ void matmul_portable(Queue& queue, const MatmulArgs& args) {
   const gguf::DecodeRow decode = gguf::decoder(args.weight.dtype);
   const bool plain = args.weight.dtype == DType::F32;
   const int64_t terms = fault(Fault::SkipTail) ? in / kLanes * kLanes : in;
+  const bool rounded = is_rounded(args.activations, args.weight.dtype, in);
+  std::vector<float> nearest(rounded ? static_cast<size_t>(rows * in) : 0);
+  for (int64_t t = 0; rounded && t < rows; ++t) {
+    std::copy_n(args.x.row<const float>(t), in, nearest.data() + t * in);
+    nearest_to_int8(nearest.data() + t * in, in);
+  }
   const float* bias = args.bias.empty() ? nullptr : args.bias.f32();
   const int64_t grain = (ThreadPool::grain_of(in * rows) + kTile - 1) / kTile * kTile;
   queue.pool().run(out, grain, [&](int64_t begin, int64_t end, int) {
@@ -29,7 +35,7 @@ void matmul_portable(Queue& queue, const MatmulArgs& args) {
         if (!plain) decode(row, decoded.data() + i * in, in);
       }
       for (int64_t t = 0; t < rows; ++t) {
-        const float* x = args.x.row<const float>(t);
+        const float* x = rounded ? nearest.data() + t * in : args.x.row<const float>(t);
         float* y = args.y.row<float>(t) + tile;
         for (int64_t i = 0; i < count; ++i) {
           const float product = dot_f32(x, w[i], terms) * args.scale;

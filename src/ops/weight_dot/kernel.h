@@ -6,6 +6,7 @@
 
 #include "base/simd.h"
 #include "ops/weight_dot/formats.h"
+#include "ops/weight_dot/simd_sums.h"
 #include "ops/weight_dot/types.h"
 
 namespace strata {
@@ -23,45 +24,12 @@ constexpr int few_columns(int rows) { return rows <= 1 ? 4 : (rows <= 2 ? 2 : 1)
 constexpr int kMostFew = 8;
 constexpr int64_t kAhead = 2048;  // bytes between what is read and what is asked for
 
-// sum16 of four at once: the same pairs meet.
-STRATA_SIMD __m128 sums4(F32x16 a, F32x16 b, F32x16 c, F32x16 d) {
-#if defined(__AVX512F__)
-  const __m512 ab = _mm512_add_ps(_mm512_shuffle_f32x4(a.v, b.v, 0x44), _mm512_shuffle_f32x4(a.v, b.v, 0xee));
-  const __m512 cd = _mm512_add_ps(_mm512_shuffle_f32x4(c.v, d.v, 0x44), _mm512_shuffle_f32x4(c.v, d.v, 0xee));
-  const __m512 four = _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
-  const __m512 two = _mm512_add_ps(four, _mm512_permute_ps(four, 0x4e));
-  const __m512 one = _mm512_add_ps(two, _mm512_permute_ps(two, 0xb1));
-  return _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, one));
-#else
-  const __m256 a8 = _mm256_add_ps(a.lo, a.hi), b8 = _mm256_add_ps(b.lo, b.hi);
-  const __m256 c8 = _mm256_add_ps(c.lo, c.hi), d8 = _mm256_add_ps(d.lo, d.hi);
-  const __m256 ab = _mm256_add_ps(_mm256_permute2f128_ps(a8, b8, 0x20), _mm256_permute2f128_ps(a8, b8, 0x31));
-  const __m256 cd = _mm256_add_ps(_mm256_permute2f128_ps(c8, d8, 0x20), _mm256_permute2f128_ps(c8, d8, 0x31));
-  const __m256 two = _mm256_add_ps(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
-  const __m256 one = _mm256_add_ps(two, _mm256_permute_ps(two, 0xb1));  // a a c c | b b d d
-  const __m128 ac = _mm256_castps256_ps128(one), bd = _mm256_extractf128_ps(one, 1);
-  return _mm_unpacklo_ps(_mm_shuffle_ps(ac, ac, 0x08), _mm_shuffle_ps(bd, bd, 0x08));
-#endif
-}
-
 template <int n>
 STRATA_SIMD void sums_of(const F32x16 (&lanes)[n], float (&sums)[n + 3]) {
 #pragma GCC unroll 8
   for (int i = 0; i < n; i += 4) {
     const int b = i + 1 < n ? i + 1 : i, c = i + 2 < n ? i + 2 : i, d = i + 3 < n ? i + 3 : i;
     _mm_storeu_ps(sums + i, sums4(lanes[i], lanes[b], lanes[c], lanes[d]));
-  }
-}
-
-template <int n>
-struct Constant {
-  static constexpr int value = n;
-};
-template <int n, class Step>
-STRATA_SIMD void repeat(const Step& step) {
-  if constexpr (n > 0) {
-    repeat<n - 1>(step);
-    step(Constant<n - 1>{});
   }
 }
 
@@ -164,28 +132,14 @@ void decode(const void* blocks, float* out, int64_t elements, const void* grid, 
   }
 }
 
-// One row of each type that has a Format.
+// What belongs to a type that has a Format.
 template <template <DType> class Of, class Result>
 Result of_type(DType type) {
   switch (type) {
     case DType::F32: return Of<DType::F32>::value;
     case DType::F16: return Of<DType::F16>::value;
     case DType::BF16: return Of<DType::BF16>::value;
-    case DType::Q8_0: return Of<DType::Q8_0>::value;
-    case DType::Q4_0: return Of<DType::Q4_0>::value;
-    case DType::IQ4_NL: return Of<DType::IQ4_NL>::value;
-    case DType::MXFP4: return Of<DType::MXFP4>::value;
-    case DType::Q2_0: return Of<DType::Q2_0>::value;
-    case DType::Q4_K: return Of<DType::Q4_K>::value;
-    case DType::Q5_K: return Of<DType::Q5_K>::value;
-    case DType::Q6_K: return Of<DType::Q6_K>::value;
-    case DType::IQ4_XS: return Of<DType::IQ4_XS>::value;
-    case DType::IQ2_XXS: return Of<DType::IQ2_XXS>::value;
-    case DType::IQ2_XS: return Of<DType::IQ2_XS>::value;
-    case DType::IQ2_S: return Of<DType::IQ2_S>::value;
-    case DType::IQ3_XXS: return Of<DType::IQ3_XXS>::value;
-    case DType::IQ3_S: return Of<DType::IQ3_S>::value;
-    default: return nullptr;
+    default: return of_level_type<Of, Result>(type);
   }
 }
 template <DType type>
@@ -266,14 +220,6 @@ void panel(const DotPanel& a) {
   for (; kTileRows > 4 && row + 4 <= a.rows; row += 4) tiles<4>(a, row);
   for (; row + 2 <= a.rows; row += 2) tiles<2>(a, row);
   if (row < a.rows) tiles<1>(a, row);
-}
-
-void activate(const float* gate, const float* up, float* out, int64_t count) {
-  for (int64_t i = 0; i < count; i += 16) {
-    const int64_t n = count - i < 16 ? count - i : 16;
-    const F32x16 g = load16_first(gate + i, n), one = broadcast16(1.0f);
-    store16_first(out + i, g / (one + exp16(zero16() - g)) * load16_first(up + i, n), n);
-  }
 }
 
 }  // namespace

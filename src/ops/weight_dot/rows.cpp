@@ -3,27 +3,12 @@
 #include <algorithm>
 #include <memory>
 
-#include "gguf/iq_grids.h"
 #include "gguf/quant.h"
+#include "ops/weight_dot/grid.h"
 
 namespace strata {
-namespace {
-
-const void* grid_of(DType type) {
-  switch (type) {
-    case DType::IQ2_XXS: return gguf::kIq2xxsGrid.data();
-    case DType::IQ2_XS: return gguf::kIq2xsGrid.data();
-    case DType::IQ2_S: return gguf::kIq2sGrid.data();
-    case DType::IQ3_XXS: return gguf::kIq3xxsGrid.data();
-    case DType::IQ3_S: return gguf::kIq3sGrid.data();
-    default: return nullptr;
-  }
-}
-
-}  // namespace
-
 WeightDot::WeightDot(const WeightDotKernel& kernel, const Tensor& weight)
-    : kernel_(kernel), weight_(weight), in_(weight.extent(1)), grid_(grid_of(weight.dtype)) {
+    : kernel_(kernel), weight_(weight), in_(weight.extent(1)), grid_(lattice_grid(weight.dtype)) {
   const bool whole = in_ % 32 == 0 && in_ > 0;  // plain types are decoded 32 at a time
   few_ = whole ? kernel.few(weight.dtype) : nullptr;
   decode_ = whole ? kernel.decode(weight.dtype) : nullptr;

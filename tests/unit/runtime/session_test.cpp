@@ -239,6 +239,9 @@ TEST_F(SessionTest, OtherSettingsAreNamed) {
               o.forward.qsa = QsaSemantics::FixedWidth;
             }).find("block selection: blocks, now fixed-width"),
             std::string::npos);
+  EXPECT_NE(
+      message([](EngineOptions& o) { o.forward.activations = Activations::Int8; }).find("activations: f32, now int8"),
+      std::string::npos);
   EXPECT_NE(message([](EngineOptions& o) { o.rope.base = 12345; }).find("rope base: "), std::string::npos);
   EXPECT_NE(message([](EngineOptions& o) { o.rope.scaling = "yarn"; }).find("rope scaling: none, now yarn"),
             std::string::npos);

@@ -1,0 +1,56 @@
+#include "ops/weight_dot/grid.h"
+
+#include <array>
+
+#include "gguf/iq_grids.h"
+
+namespace strata {
+namespace {
+
+unsigned code_of(DType type, int magnitude) {
+  if (type == DType::IQ3_S) return static_cast<unsigned>(magnitude);
+  if (type == DType::IQ3_XXS) return static_cast<unsigned>(magnitude / 8);  // 4, 12, ..., 52, 62
+  return magnitude < 16 ? 0 : (magnitude < 32 ? 1 : 2);                     // 8, 25, 43
+}
+
+template <size_t rows, size_t columns>
+std::array<uint16_t, rows> packed(DType type, const gguf::Grid<rows, columns>& grid) {
+  constexpr size_t kBits = 16 / columns;
+  std::array<uint16_t, rows> words{};
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t j = 0; j < columns; ++j)
+      words[row] =
+          static_cast<uint16_t>(words[row] | code_of(type, grid[row][j]) << kBits * (j % 2 * (columns / 2) + j / 2));
+  return words;
+}
+
+}  // namespace
+
+const void* lattice_grid(DType type) {
+  switch (type) {
+    case DType::IQ2_XXS: return gguf::kIq2xxsGrid.data();
+    case DType::IQ2_XS: return gguf::kIq2xsGrid.data();
+    case DType::IQ2_S: return gguf::kIq2sGrid.data();
+    case DType::IQ3_XXS: return gguf::kIq3xxsGrid.data();
+    case DType::IQ3_S: return gguf::kIq3sGrid.data();
+    default: return nullptr;
+  }
+}
+
+const uint16_t* packed_lattice_grid(DType type) {
+  static const auto kIq2xxs = packed(DType::IQ2_XXS, gguf::kIq2xxsGrid);
+  static const auto kIq2xs = packed(DType::IQ2_XS, gguf::kIq2xsGrid);
+  static const auto kIq2s = packed(DType::IQ2_S, gguf::kIq2sGrid);
+  static const auto kIq3xxs = packed(DType::IQ3_XXS, gguf::kIq3xxsGrid);
+  static const auto kIq3s = packed(DType::IQ3_S, gguf::kIq3sGrid);
+  switch (type) {
+    case DType::IQ2_XXS: return kIq2xxs.data();
+    case DType::IQ2_XS: return kIq2xs.data();
+    case DType::IQ2_S: return kIq2s.data();
+    case DType::IQ3_XXS: return kIq3xxs.data();
+    case DType::IQ3_S: return kIq3s.data();
+    default: return nullptr;
+  }
+}
+
+}  // namespace strata

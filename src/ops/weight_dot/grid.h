@@ -1,0 +1,16 @@
+// The tables of lattice types. Internal to the walks over weights.
+#pragma once
+
+#include <cstdint>
+
+#include "base/dtype.h"
+
+namespace strata {
+
+const void* lattice_grid(DType type);  // of gguf/iq_grids.h; null: the type has none
+// The same, a word of 16 bits a row, for lookups in registers: of four columns nibbles, columns 0, 2, 1, 3 from the
+// lowest on; of eight columns pairs of bits, columns 0, 2, 4, 6, 1, 3, 5, 7. They are the magnitude itself (IQ3_S) or
+// its place among those of the type.
+const uint16_t* packed_lattice_grid(DType type);
+
+}  // namespace strata

@@ -1,0 +1,408 @@
+// Sums of products of integer levels and rounded activations for AVX-512 with VNNI. Sums of a block of 32 are exact. A
+// product has 16 lanes: lane l of 8 takes block l of every other piece of 256 from the first on, lane 8 + l that of the
+// pieces between, by fused multiply-adds of whole sums with their scales in order; then the tree of sum16 joins the
+// lanes. One row of x and many go through the same sums, so that no bit depends on how many there are.
+#pragma once
+
+#include "base/simd.h"
+#include "ops/weight_dot/int8_lattice.h"
+#include "ops/weight_dot/int8_types.h"
+#include "ops/weight_dot/simd_sums.h"
+
+namespace strata {
+namespace {
+
+constexpr int kFewRows = 8;
+constexpr int64_t kAhead = 6144;  // bytes between what is read and what is asked for
+
+STRATA_SIMD __m512 both8(__m256 low, __m256 high) { return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1); }
+STRATA_SIMD __m512i load512(const void* p) { return _mm512_loadu_si512(p); }
+
+// Sums of four neighbours in each register, four registers side by side.
+STRATA_SIMD __m512i pair_sums(__m512i a, __m512i b) {
+  return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+}
+STRATA_SIMD __m512i four_sums(__m512i a, __m512i b, __m512i c, __m512i d) {
+  const __m512i ab = pair_sums(a, b), cd = pair_sums(c, d);
+  return _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+}
+// Sums of eight from the four_sums of two pieces, in the order of the blocks.
+STRATA_SIMD __m512i block_sums(__m512i first, __m512i second) {
+  return _mm512_add_epi32(_mm512_shuffle_i32x4(first, second, 0x88), _mm512_shuffle_i32x4(first, second, 0xdd));
+}
+
+template <DType type>
+STRATA_SIMD void unpack(const uint8_t* p, const void* grid, __m512i (&z)[4]) {
+  if constexpr (Lattice<type>::value) {
+    Lattice<type>::unpack(p, static_cast<const uint16_t*>(grid), z);
+  } else {
+    z[0] = Levels<type>::template levels<0>(p, grid);
+    z[1] = Levels<type>::template levels<1>(p, grid);
+    z[2] = Levels<type>::template levels<2>(p, grid);
+    z[3] = Levels<type>::template levels<3>(p, grid);
+  }
+}
+
+// Sums of sixteen bytes' products, where halves of blocks have scales of their own multiplied with them.
+template <DType type>
+STRATA_SIMD __m512i piece_sums(const __m512i (&z)[4], const Int8Piece& x, __m512i halves) {
+  __m512i sums[4];
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; ++j) sums[j] = _mm512_dpbusd_epi32(_mm512_setzero_si512(), z[j], load512(x.q + 64 * j));
+  const __m512i four = four_sums(sums[0], sums[1], sums[2], sums[3]);
+  return Is<type>::kHalves ? _mm512_mullo_epi32(_mm512_add_epi32(four, load512(x.start)), halves) : four;
+}
+
+// What two pieces of a weight row hold, unpacked once for all rows of x.
+template <DType type>
+struct Unpacked {
+  __m512i first[4], second[4];
+  __m512i first_halves, second_halves;
+  __m512 scales, minima;
+};
+
+template <DType type>
+STRATA_SIMD void unpack_two(const uint8_t* p, const uint8_t* q, const void* grid, Unpacked<type>& w) {
+  using F = Levels<type>;
+  unpack<type>(p, grid, w.first);
+  unpack<type>(q, grid, w.second);
+  w.scales = both8(F::scales(p), F::scales(q));
+  if constexpr (Is<type>::kHalves) {
+    w.first_halves = _mm512_cvtepi8_epi32(F::halves(p));
+    w.second_halves = _mm512_cvtepi8_epi32(F::halves(q));
+  }
+  if constexpr (Is<type>::kMinima) w.minima = both8(F::minima(p), F::minima(q));
+}
+
+template <DType type>
+STRATA_SIMD __m512 add_two(const Unpacked<type>& w, const Int8Piece& x, const Int8Piece& y, __mmask16 lanes,
+                           __m512 sum) {
+  const __m512i first = piece_sums<type>(w.first, x, w.first_halves);
+  const __m512i second = piece_sums<type>(w.second, y, w.second_halves);
+  __m512i whole = block_sums(first, second);
+  if constexpr (!Is<type>::kHalves && !Is<type>::kMinima)
+    whole = _mm512_add_epi32(whole, _mm512_inserti64x4(_mm512_castsi256_si512(load256(x.start)), load256(y.start), 1));
+  const __m512 scales = _mm512_mul_ps(w.scales, both8(_mm256_load_ps(x.scale), _mm256_load_ps(y.scale)));
+  sum = _mm512_mask3_fmadd_ps(_mm512_cvtepi32_ps(whole), scales, sum, lanes);
+  if constexpr (Is<type>::kMinima)
+    sum = _mm512_mask3_fnmadd_ps(w.minima, both8(_mm256_load_ps(x.sum), _mm256_load_ps(y.sum)), sum, lanes);
+  return sum;
+}
+
+// Sums of one weight row with all rows of x; `fixed` rows if that is not 0.
+template <DType type, int fixed>
+STRATA_SIMD void few_column(const Int8Few& a, const uint8_t* w, F32x16* sums) {
+  constexpr int64_t kBytes = kPieceBytes<type>;
+  const int64_t rows = fixed != 0 ? fixed : a.rows;
+  const int64_t pieces = (a.in + kPiece - 1) / kPiece, whole = a.in / kPiece;
+  for (int64_t r = 0; r < rows; ++r) sums[r] = zero16();
+  int64_t p = 0;
+  for (; p + 2 <= whole; p += 2, w += 2 * kBytes) {
+#pragma GCC unroll 16
+    for (int64_t line = 0; line < 2 * kBytes; line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(w + kAhead + line), _MM_HINT_T0);
+    Unpacked<type> two;
+    unpack_two<type>(w, w + kBytes, a.grid, two);
+    for (int64_t r = 0; r < rows; ++r) sums[r].v = add_two<type>(two, a.x[r][p], a.x[r][p + 1], 0xffff, sums[r].v);
+  }
+  if (p < pieces) {  // two of which the second is not whole, or one
+    uint8_t copy[kBytes];
+    const bool two = p + 2 == pieces;
+    const uint8_t* last = last_piece<type>(w + (two ? kBytes : 0), a.in - (two ? p + 1 : p) * kPiece, copy);
+    Unpacked<type> rest;
+    unpack_two<type>(two ? w : last, last, a.grid, rest);
+    for (int64_t r = 0; r < rows; ++r)
+      sums[r].v = add_two<type>(rest, a.x[r][p], a.x[r][two ? p + 1 : p], two ? 0xffff : 0x00ff, sums[r].v);
+  }
+}
+
+template <DType type, int fixed>
+STRATA_SIMD void few_rows(const Int8Few& a) {
+  const int64_t rows = fixed != 0 ? fixed : a.rows;
+  F32x16 sums[4][fixed != 0 ? fixed : kFewRows] = {};
+  for (int64_t column = 0; column < a.count; column += 4) {
+    const int64_t wide = a.count - column < 4 ? a.count - column : 4;
+    for (int64_t c = 0; c < wide; ++c) few_column<type, fixed>(a, a.weights + (column + c) * a.weight_stride, sums[c]);
+    for (int64_t r = 0; r < rows; ++r) {
+      float four[4];
+      _mm_storeu_ps(four, sums4(sums[0][r], sums[1][r], sums[2][r], sums[3][r]));
+      for (int64_t c = 0; c < wide; ++c) {
+        const float product = four[c] * a.scale;
+        a.y[r][column + c] = a.bias != nullptr ? product + a.bias[column + c] : product;
+      }
+    }
+  }
+}
+
+template <DType type>
+void few(const Int8Few& a) {
+  if (a.rows == 1) return few_rows<type, 1>(a);
+  few_rows<type, 0>(a);
+}
+
+// Panels: sixteen weight rows side by side, block after block in the order in which lanes are summed.
+struct alignas(64) PanelBlock {
+  uint8_t levels[8][64];  // four elements of each weight row, eight times
+  float scales[16];
+  int32_t extra[2][16];  // scales of the halves, or minima as f32
+};
+
+// Lanes in the order of the tree: each sum joins the one before when both are whole.
+constexpr int lane_of(int turn) { return turn % 2 * 8 + turn / 2 % 2 * 4 + turn / 4 % 2 * 2 + turn / 8 % 2; }
+constexpr int turn_of(int lane) { return lane_of(lane); }
+// Where the block of that piece lies: lanes below 8 have the pieces 0, 2, ..., the others 1, 3, ...
+STRATA_SIMD int64_t panel_place(int64_t pieces, int64_t piece, int block) {
+  const int turn = turn_of(static_cast<int>(piece % 2) * 8 + block);
+  return turn / 2 * pieces + (turn % 2 != 0 ? (pieces + 1) / 2 : 0) + piece / 2;
+}
+
+// Sixteen rows of sixteen words become sixteen columns.
+STRATA_SIMD void transpose16(__m512i (&r)[16]) {
+  __m512i t[16];
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4) {
+    const __m512i a = _mm512_unpacklo_epi32(r[i], r[i + 1]), b = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+    const __m512i c = _mm512_unpacklo_epi32(r[i + 2], r[i + 3]), d = _mm512_unpackhi_epi32(r[i + 2], r[i + 3]);
+    t[i] = _mm512_unpacklo_epi64(a, c);
+    t[i + 1] = _mm512_unpackhi_epi64(a, c);
+    t[i + 2] = _mm512_unpacklo_epi64(b, d);
+    t[i + 3] = _mm512_unpackhi_epi64(b, d);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    const __m512i a = _mm512_shuffle_i32x4(t[i], t[i + 4], 0x88), b = _mm512_shuffle_i32x4(t[i], t[i + 4], 0xdd);
+    const __m512i c = _mm512_shuffle_i32x4(t[i + 8], t[i + 12], 0x88);
+    const __m512i d = _mm512_shuffle_i32x4(t[i + 8], t[i + 12], 0xdd);
+    r[i] = _mm512_shuffle_i32x4(a, c, 0x88);
+    r[i + 4] = _mm512_shuffle_i32x4(b, d, 0x88);
+    r[i + 8] = _mm512_shuffle_i32x4(a, c, 0xdd);
+    r[i + 12] = _mm512_shuffle_i32x4(b, d, 0xdd);
+  }
+}
+
+STRATA_SIMD void pack_rows(__m512i (&rows)[16], PanelBlock& low, PanelBlock& high) {
+  transpose16(rows);
+#pragma GCC unroll 8
+  for (int k = 0; k < 8; ++k) {
+    _mm512_store_si512(low.levels[k], rows[k]);
+    _mm512_store_si512(high.levels[k], rows[k + 8]);
+  }
+}
+
+template <DType type, int j>
+STRATA_SIMD void pack_levels(const uint8_t* const (&w)[16], const void* grid, PanelBlock* const (&blocks)[8]) {
+  __m512i rows[16];
+#pragma GCC unroll 16
+  for (int c = 0; c < 16; ++c) rows[c] = Levels<type>::template levels<j>(w[c], grid);
+  pack_rows(rows, *blocks[j], *blocks[j + 4]);
+}
+
+template <DType type>
+STRATA_SIMD void pack_piece(const uint8_t* const (&w)[16], const void* grid, PanelBlock* const (&blocks)[8]) {
+  if constexpr (Lattice<type>::value) {  // a row is unpacked whole
+    __m512i rows[4][16];
+    for (int c = 0; c < 16; ++c) {
+      __m512i z[4];
+      unpack<type>(w[c], grid, z);
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) rows[j][c] = z[j];
+    }
+    for (int j = 0; j < 4; ++j) pack_rows(rows[j], *blocks[j], *blocks[j + 4]);
+  } else {
+    pack_levels<type, 0>(w, grid, blocks);
+    pack_levels<type, 1>(w, grid, blocks);
+    pack_levels<type, 2>(w, grid, blocks);
+    pack_levels<type, 3>(w, grid, blocks);
+  }
+}
+
+template <DType type>
+STRATA_SIMD void pack_scales(const uint8_t* const (&w)[16], PanelBlock* const (&blocks)[8]) {
+  using F = Levels<type>;
+  __m512i rows[16];
+#pragma GCC unroll 16
+  for (int c = 0; c < 16; ++c) {
+    __m256 minima = _mm256_setzero_ps();
+    if constexpr (Is<type>::kMinima) minima = F::minima(w[c]);
+    rows[c] = _mm512_castps_si512(both8(F::scales(w[c]), minima));
+  }
+  transpose16(rows);
+#pragma GCC unroll 8
+  for (int b = 0; b < 8; ++b) {
+    _mm512_store_si512(blocks[b]->scales, rows[b]);
+    if constexpr (Is<type>::kMinima) _mm512_store_si512(blocks[b]->extra[0], rows[b + 8]);
+  }
+  if constexpr (Is<type>::kHalves) {
+#pragma GCC unroll 16
+    for (int c = 0; c < 16; ++c) rows[c] = _mm512_cvtepi8_epi32(F::halves(w[c]));
+    transpose16(rows);
+#pragma GCC unroll 16
+    for (int h = 0; h < 16; ++h) _mm512_store_si512(blocks[h / 2]->extra[h % 2], rows[start_slot(h)]);
+  }
+}
+
+template <DType type>
+void pack(const Int8Pack& a) {
+  constexpr int64_t kBytes = kPieceBytes<type>;
+  const int64_t pieces = (a.in + kPiece - 1) / kPiece;
+  auto* panel = reinterpret_cast<PanelBlock*>(a.panel);
+  uint8_t copies[16][kBytes];
+  for (int64_t p = 0; p < pieces; ++p) {
+    const int64_t left = a.in - p * kPiece;
+    const uint8_t* w[16];
+    for (int c = 0; c < 16; ++c) {
+      const uint8_t* row = a.weights + (c < a.count ? c : a.count - 1) * a.weight_stride + p * kBytes;
+#pragma GCC unroll 8
+      for (int64_t line = 0; line < kBytes; line += 64)  // of the panel after this one
+        _mm_prefetch(reinterpret_cast<const char*>(row + 16 * a.weight_stride + line), _MM_HINT_T1);
+      w[c] = last_piece<type>(row, left < kPiece ? left : kPiece, copies[c]);
+    }
+    PanelBlock* blocks[8];
+    for (int b = 0; b < 8; ++b) blocks[b] = panel + panel_place(pieces, p, b);
+    pack_piece<type>(w, a.grid, blocks);
+    pack_scales<type>(w, blocks);
+  }
+}
+
+STRATA_SIMD __m512i four_bytes(const int8_t* p) {
+  int32_t word;
+  __builtin_memcpy(&word, p, sizeof word);
+  return _mm512_set1_epi32(word);
+}
+
+enum class Kind { Plain, Minima, Halves };
+
+// One block of `rows` rows of x with `groups` panels.
+template <Kind kind, int rows, int groups>
+STRATA_SIMD void add_block(const PanelBlock* const* w, const Int8Piece* const* x, int64_t piece, int block,
+                           __m512 (&sums)[rows][groups]) {
+  __m512i whole[rows][groups];
+  const int at = 64 * (block % 4) + 32 * (block / 4);
+  const auto products = [&](int first, int last, const __m512i* start) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int g = 0; g < groups; ++g) whole[r][g] = start[r];
+#pragma GCC unroll 8
+    for (int k = first; k < last; ++k) {
+      __m512i levels[groups];
+#pragma GCC unroll 4
+      for (int g = 0; g < groups; ++g) levels[g] = _mm512_load_si512(w[g]->levels[k]);
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) {
+        const __m512i four = four_bytes(x[r][piece].q + at + 4 * k);
+#pragma GCC unroll 4
+        for (int g = 0; g < groups; ++g) whole[r][g] = _mm512_dpbusd_epi32(whole[r][g], levels[g], four);
+      }
+    }
+  };
+  __m512i start[rows];
+  if constexpr (kind == Kind::Halves) {
+    __m512i first[rows][groups];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) start[r] = _mm512_set1_epi32(x[r][piece].start[start_slot(2 * block)]);
+    products(0, 4, start);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int g = 0; g < groups; ++g) first[r][g] = _mm512_mullo_epi32(whole[r][g], _mm512_load_si512(w[g]->extra[0]));
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) start[r] = _mm512_set1_epi32(x[r][piece].start[start_slot(2 * block + 1)]);
+    products(4, 8, start);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int g = 0; g < groups; ++g)
+        whole[r][g] = _mm512_add_epi32(first[r][g], _mm512_mullo_epi32(whole[r][g], _mm512_load_si512(w[g]->extra[1])));
+  } else {
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r)
+      start[r] = kind == Kind::Minima ? _mm512_setzero_si512() : _mm512_set1_epi32(x[r][piece].start[block]);
+    products(0, 8, start);
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+    const __m512 scale = _mm512_set1_ps(x[r][piece].scale[block]), sum = _mm512_set1_ps(x[r][piece].sum[block]);
+#pragma GCC unroll 4
+    for (int g = 0; g < groups; ++g) {
+      const __m512 scales = _mm512_mul_ps(_mm512_load_ps(w[g]->scales), scale);
+      sums[r][g] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole[r][g]), scales, sums[r][g]);
+      if constexpr (kind == Kind::Minima)
+        sums[r][g] = _mm512_fnmadd_ps(_mm512_castsi512_ps(_mm512_load_si512(w[g]->extra[0])), sum, sums[r][g]);
+    }
+  }
+}
+
+template <int rows, int groups>
+STRATA_SIMD void put_panel(const Int8Panel& a, int64_t row, int64_t group, const __m512 (&sums)[rows][groups]) {
+  for (int g = 0; g < groups; ++g) {
+    const int64_t column = (group + g) * 16, left = a.count - column;
+    const __mmask16 present = left >= 16 ? static_cast<__mmask16>(0xffff) : first_lanes(left);
+    for (int r = 0; r < rows; ++r) {
+      __m512 product = _mm512_mul_ps(sums[r][g], _mm512_set1_ps(a.scale));
+      if (a.bias != nullptr) product = _mm512_add_ps(product, _mm512_maskz_loadu_ps(present, a.bias + column));
+      _mm512_mask_storeu_ps(a.y[row + r] + a.column + column, present, product);
+    }
+  }
+}
+
+template <Kind kind, int rows, int groups>
+void panel_tile(const Int8Panel& a, int64_t row, int64_t group) {
+  const int64_t pieces = (a.in + kPiece - 1) / kPiece;
+  const PanelBlock* w[groups];
+  for (int g = 0; g < groups; ++g) w[g] = reinterpret_cast<const PanelBlock*>(a.panel + (group + g) * a.group_bytes);
+  const Int8Piece* x[rows];
+  for (int r = 0; r < rows; ++r) x[r] = a.x[row + r];
+  __m512 waiting[4][rows][groups];  // sums of the tree that wait for their other half
+  __m512 sums[rows][groups];
+  for (int turn = 0; turn < 16; ++turn) {
+    const int lane = lane_of(turn);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int g = 0; g < groups; ++g) sums[r][g] = _mm512_setzero_ps();
+    for (int64_t p = lane / 8; p < pieces; p += 2) {
+      add_block<kind, rows, groups>(w, x, p, lane % 8, sums);
+      for (int g = 0; g < groups; ++g) ++w[g];
+    }
+    int level = 0;
+    for (; (turn >> level & 1) != 0; ++level)
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+        for (int g = 0; g < groups; ++g) sums[r][g] = _mm512_add_ps(waiting[level][r][g], sums[r][g]);
+    if (level < 4)
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+        for (int g = 0; g < groups; ++g) waiting[level][r][g] = sums[r][g];
+  }
+  put_panel<rows, groups>(a, row, group, sums);
+}
+
+template <Kind kind, int rows>
+STRATA_SIMD void panel_rows(const Int8Panel& a, int64_t row) {
+  int64_t group = 0;
+  for (; group + 2 <= a.groups; group += 2) panel_tile<kind, rows, 2>(a, row, group);
+  if (group < a.groups) panel_tile<kind, rows, 1>(a, row, group);
+}
+
+// A tile of x stays in the nearest cache while the panels pass.
+template <Kind kind>
+void panel_of(const Int8Panel& a) {
+  constexpr int kTileRows = 6;
+  int64_t row = 0;
+  for (; row + kTileRows <= a.rows; row += kTileRows) panel_rows<kind, kTileRows>(a, row);
+  for (; row + 4 <= a.rows; row += 4) panel_rows<kind, 4>(a, row);
+  for (; row + 2 <= a.rows; row += 2) panel_rows<kind, 2>(a, row);
+  if (row < a.rows) panel_rows<kind, 1>(a, row);
+}
+
+void panel(const Int8Panel& a) {
+  if (a.traits.minima) return panel_of<Kind::Minima>(a);
+  if (a.traits.halves) return panel_of<Kind::Halves>(a);
+  panel_of<Kind::Plain>(a);
+}
+
+}  // namespace
+}  // namespace strata

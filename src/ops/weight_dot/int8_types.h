@@ -1,0 +1,90 @@
+// Plain structs between the operators that multiply rounded activations (rounded.h) with weights and the kernels that
+// are compiled once per instruction set.
+#pragma once
+
+#include <cstdint>
+
+#include "base/dtype.h"
+
+namespace strata {
+
+inline constexpr int64_t kPiece = 256;  // elements that are rounded, unpacked and padded together
+
+// 256 elements of a row, zeros behind its end. Block b of 32 lies at 64 (b % 4) + 32 (b / 4): pairs of blocks that
+// fill a register of 64 bytes, so that sums of pairs join in the order of the blocks.
+struct alignas(64) Int8Piece {
+  int8_t q[256];
+  float scale[8];
+  float sum[8];       // scale · sum of the block, of types with minima
+  int32_t start[16];  // where sums of unsigned levels begin: -offset · sum of a block, or of 16 elements (start_slot)
+};
+
+// How integer sums of a type's levels become a product.
+struct Int8Traits {
+  int offset = 0;       // unsigned level - offset is the level
+  bool halves = false;  // blocks of 16 have whole scales of their own
+  bool minima = false;
+};
+Int8Traits int8_traits(DType type);
+
+// Of 16 elements number h of a piece, in `start`: the order in which their sums come out of the registers.
+inline constexpr int start_slot(int h) { return h % 2 * 4 + h / 8 * 8 + h % 8 / 2; }
+
+// Weights as they are stored, streamed once.
+struct Int8Few {
+  const uint8_t* weights;  // row 0
+  int64_t weight_stride;   // bytes
+  int64_t count;           // weight rows
+  int64_t in;              // elements, whole blocks
+  const Int8Piece* const* x;
+  int64_t rows;     // 1 .. few_rows
+  float* const* y;  // y[t][i] = scale · sum of weight row i and x[t], + bias[i]
+  float scale;
+  const float* bias;  // null: none
+  const void* grid;   // of lattice types
+};
+
+// Up to panel_columns weight rows, unpacked.
+struct Int8Pack {
+  const uint8_t* weights;
+  int64_t weight_stride;
+  int64_t count;
+  int64_t in;
+  const void* grid;
+  char* panel;  // panel_bytes(in)
+};
+
+struct Int8Panel {
+  const char* panel;  // `groups` of them, one behind the other
+  int64_t groups, group_bytes;
+  int64_t count;  // weight rows
+  int64_t in;
+  const Int8Piece* const* x;
+  int64_t rows;
+  float* const* y;
+  int64_t column;  // y[t][column + i]
+  float scale;
+  const float* bias;
+  Int8Traits traits;
+};
+
+using Int8FewFn = void (*)(const Int8Few&);
+using Int8PackFn = void (*)(const Int8Pack&);
+
+struct Int8Kernel {
+  bool packed_grids;      // lattice tables are those of packed_lattice_grid
+  int64_t few_rows;       // of x, that meet weights in registers as they are unpacked
+  int64_t panel_columns;  // weight rows of one panel
+  int64_t panel_groups;   // panels that lie in cache together
+  int64_t block_bytes;    // of a panel for each block of 32 elements
+  Int8FewFn (*few)(DType type);
+  Int8PackFn (*pack)(DType type);
+  void (*panel)(const Int8Panel&);
+  // in / 256 pieces, rounded up.
+  void (*round)(const float* x, int64_t in, Int8Traits traits, Int8Piece* pieces);
+  void (*activate)(const float* gate, const float* up, float* out, int64_t count);
+};
+
+extern const Int8Kernel kInt8Avx2, kInt8Avx512Vnni;
+
+}  // namespace strata
