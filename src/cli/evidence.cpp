@@ -13,11 +13,12 @@ namespace strata::cli {
 namespace {
 
 constexpr std::array kOwn{
-    SettingSpec{.name = "sanitizer",
-                .type = SettingType::Path,
-                .group = "Evidence",
-                .help = "first write this summary of compute-sanitizer, made by gpu-check, into the records of its class",
-                .persistent = false},
+    SettingSpec{
+        .name = "sanitizer",
+        .type = SettingType::Path,
+        .group = "Evidence",
+        .help = "first write this summary of compute-sanitizer, made by gpu-check, into the records of its class",
+        .persistent = false},
 };
 
 // "4/4": tools of compute-sanitizer that found nothing, of those that ran to their end.

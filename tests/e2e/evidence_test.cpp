@@ -35,6 +35,48 @@ TEST(Evidence, ParityPassesAndRecords) {
   EXPECT_EQ(portable_state(records), "verified");
 }
 
+// What compute-sanitizer found goes into the records of its class, and is lost when they are made again.
+TEST(Evidence, SummariesOfSanitizersStandInRecords) {
+  const TempFolder folder;
+  const std::string records = folder.file("records"), summary = folder.file("sanitizer.json");
+  const std::vector<std::string> parity{"parity",   "--op",     "norm",      "--arm",
+                                        "portable", "--record", "--records", records};
+  ASSERT_EQ(strata(parity).exit_code, 0);
+  auto row = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"evidence", "--op", "norm", "--arm", "portable", "--records", records, "--json"});
+    return nlohmann::json::parse(strata(more).out)[0];
+  };
+  EXPECT_EQ(row({})["sanitizers"], 0);
+  write_text(summary, R"({"class": "cpu-portable", "commit": "c", "date": "d",
+                          "errors": {"norm": {"memcheck": 0, "racecheck": null, "initcheck": 2}, "nothing": {}}})");
+  const nlohmann::json found = row({"--sanitizer", summary});
+  EXPECT_EQ(found["sanitizers"], 2);
+  EXPECT_EQ(found["sanitizers_clean"], 1);
+  EXPECT_EQ(found["state"], "verified");
+  EXPECT_EQ(row({}), found);
+  ASSERT_EQ(strata(parity).exit_code, 0);
+  EXPECT_EQ(row({})["sanitizers"], 0);
+  write_text(summary, "{}");
+  const ProcessResult wrong = strata({"evidence", "--records", records, "--sanitizer", summary});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_NE(wrong.err.find("is no summary of sanitizers"), std::string::npos) << wrong.err;
+}
+
+// Every case is in one part; parts are judged by their cases alone, and make no record.
+TEST(Evidence, PartsOfASuiteMakeNoRecord) {
+  int cases = 0;
+  for (const char* part : {"1/3", "2/3", "3/3"}) {
+    const ProcessResult result = strata({"parity", "--op", "norm", "--arm", "portable", "--part", part, "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+    cases += nlohmann::json::parse(result.out)[0]["cases"].get<int>();
+  }
+  const ProcessResult whole = strata({"parity", "--op", "norm", "--arm", "portable", "--json"});
+  EXPECT_EQ(nlohmann::json::parse(whole.out)[0]["cases"], cases);
+  for (const char* part : {"0/3", "4/3", "1", "1/3x", "1/1001"})
+    EXPECT_EQ(strata({"parity", "--op", "norm", "--part", part}).exit_code, 2) << part;
+  EXPECT_EQ(strata({"parity", "--op", "norm", "--part", "1/3", "--record"}).exit_code, 2);
+}
+
 // A run on the emulation proves nothing about a card.
 TEST(Evidence, TheEmulationRunsKernelsButRecordsNothing) {
   const TempFolder folder;
