@@ -149,10 +149,10 @@ __device__ inline int32_t dot4_s8(uint32_t a, uint32_t b, int32_t c) {
 #endif
 }
 
-// Products of matrix units: c [16, 16] += a [16, 16] · b [16, 16], f16 operands, f32 sums, by a wave of the hardware
-// all of whose lanes come. A lane has a part of row lane % 16 of a (of column lane % 16 of b): the numbers from
-// operand_first() on along the sum. Every lane of gfx11 has all 16 numbers, the upper half of the lanes again those of
-// the lower one.
+// Products of matrix units: c [16, 16] += a [16, 16] · b [16, 16], f16 or bf16 operands, f32 sums, by a wave of the
+// hardware all of whose lanes come. A lane has a part of row lane % 16 of a (of column lane % 16 of b): the numbers
+// from operand_first() on along the sum. Every lane of gfx11 has all 16 numbers, the upper half of the lanes again
+// those of the lower one.
 namespace matrix {
 
 __device__ inline int lane() { return static_cast<int>(__builtin_amdgcn_workitem_id_x() % kHardwareWave); }
@@ -171,8 +171,14 @@ inline constexpr int kOperands = 4, kSums = 4;
 #endif
 using Operand = _Float16 __attribute__((ext_vector_type(kOperands)));
 using Sums = float __attribute__((ext_vector_type(kSums)));
-// An operand in memory, in rows on multiples of 16 bytes.
-using StoredOperand = Operand __attribute__((aligned(8)));
+using BrainOperand = short __attribute__((ext_vector_type(kOperands)));  // bf16 as words
+
+// From memory, in rows on multiples of 16 bytes.
+template <class AnyOperand>
+__device__ inline AnyOperand load(const char* from) {
+  using Stored = AnyOperand __attribute__((aligned(8)));
+  return *reinterpret_cast<const Stored*>(from);
+}
 
 __device__ inline int operand_first() { return kOperands == 16 ? 0 : kOperands * (lane() / 16); }
 // Where sum i of a lane lies.
@@ -192,6 +198,15 @@ __device__ inline Sums product(Operand a, Operand b, Sums c) {
   return __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(a, b, c);
 #else
   return __builtin_amdgcn_mfma_f32_16x16x16f16(a, b, c, 0, 0, 0);
+#endif
+}
+__device__ inline Sums product(BrainOperand a, BrainOperand b, Sums c) {
+#if defined(__GFX11__)
+  return __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(a, b, c);
+#elif defined(__GFX12__)
+  return __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(a, b, c);
+#else
+  return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(a, b, c, 0, 0, 0);
 #endif
 }
 

@@ -100,10 +100,12 @@ TEST(AmdBuild, TheScorerMultipliesASliceOfSixteenDimsAnInstruction) {
   if (std::system("llvm-objdump-19 --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no llvm-objdump-19";
   for (const char* target : {"gfx1100", "gfx1151", "gfx1201", "gfx942"}) {
     const bool wide = std::string(target) == "gfx942";
-    auto counts =
-        count_instructions(folder + target + ".co", wide ? "v_mfma_f32_16x16x16_f16" : "v_wmma_f32_16x16x16_f16");
-    EXPECT_EQ(counts["score_wmma_64"], 4) << target;
-    EXPECT_EQ(counts["score_wmma_128"], 8) << target;
+    for (const std::string form : {"f16", "bf16"}) {
+      auto counts =
+          count_instructions(folder + target + ".co", (wide ? "v_mfma_f32_16x16x16_" : "v_wmma_f32_16x16x16_") + form);
+      EXPECT_EQ(counts["score_wmma_" + form + "_64"], 4) << target;
+      EXPECT_EQ(counts["score_wmma_" + form + "_128"], 8) << target;
+    }
   }
 }
 
