@@ -85,6 +85,23 @@ AttentionKernel kernel_of(const CellAttention& args, int64_t slots) {
           .lse_row = args.lse.empty() ? 0 : args.lse.stride(0) / 4};
 }
 
+// The reducer of NVIDIA GPUs has 64 channels a block, so that a few rows are many blocks; that of AMD GPUs loads 16
+// bytes a thread and makes the weights of a row once. The same bits.
+void run_merge(Queue& queue, const char* op, const AttentionKernel& kernel, int64_t pairs) {
+  constexpr int64_t kChannels = 64, kThreads = 256, kQuads = kMergeQuads * 4;
+  const AcceleratorKind kind = queue.accelerator()->info().kind;
+  const bool amd = kind == AcceleratorKind::Hip || kind == AcceleratorKind::Simulation;
+  if (!amd || kernel.dim % 4 != 0) {
+    queue.launch(op, kernel_image_attention_merge, "attention_merge",
+                 {{pairs * quotient_up(kernel.dim, kChannels)}, {kThreads}, (2 * kMergeChunk + 2 * kThreads) * 4},
+                 kernel);
+    return;
+  }
+  const int threads = static_cast<int>(quotient_up(std::min<int64_t>(kernel.dim, kQuads), 32) * 32);
+  queue.launch(op, kernel_image_attention_merge, "attention_merge_quads",
+               {{pairs * quotient_up(kernel.dim, kQuads)}, {threads}, (2 * kMergeChunk + 5 * kThreads) * 4}, kernel);
+}
+
 // Rows first .. first + rows - 1.
 void run_round(Queue& queue, const Kernels& kernels, AttentionKernel kernel, int64_t first, int64_t rows) {
   const int64_t heads = int64_t{kernel.kv_heads} * kernel.group;
@@ -104,9 +121,7 @@ void run_round(Queue& queue, const Kernels& kernels, AttentionKernel kernel, int
     grid = {std::min(tiles * kernel.splits, blocks)};
   }
   queue.launch(kernels.op, kernels.image, kernels.split, {grid, {kernels.threads}, kernels.shared}, kernel);
-  constexpr int64_t kChannels = 64;
-  queue.launch(kernels.op, kernel_image_attention_merge, "attention_merge",
-               {{rows * heads * quotient_up(kernel.dim, kChannels)}, {256}, (2 * kMergeChunk + 512) * 4}, kernel);
+  run_merge(queue, kernels.op, kernel, rows * heads);
 }
 
 void run_rounds(Queue& queue, const Kernels& kernels, const CellAttention& args) {

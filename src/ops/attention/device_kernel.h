@@ -8,6 +8,9 @@ namespace strata {
 inline constexpr int kCellSplit = 256;    // kSplit of softmax_kernel_types.h
 inline constexpr int kMergeChunk = 1024;  // splits whose weights lie in shared memory together
 
+inline constexpr int kMergeParts = 4;   // threads of a channel
+inline constexpr int kMergeQuads = 64;  // of channels, in a block of attention_merge_quads at most
+
 // `stream`: copies that a thread has under way, in steps of four pieces of 16 bytes.
 inline constexpr int kStreamThreads = 256, kStreamStages = 4;
 // Weights of 16 slots in three parts, or the sums of 64 channels of all waves but the first dim / 64.

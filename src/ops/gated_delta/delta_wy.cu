@@ -108,8 +108,10 @@ extern "C" __global__ void __launch_bounds__(128) delta_wy_outputs(const DeltaWy
   for (int64_t first = 0; first < a.dk; first += kTile) {
     const int keys = a.dk - first < kTile ? static_cast<int>(a.dk - first) : kTile;
     barrier();
-    for (int item = thread(); item < kTile * hi; item += threads())
-      tile[item % kTile * kTilePitch + item / kTile] = queries[item / kTile * a.width + first + item % kTile];
+    for (int item = thread(); item < kTile * kWyRows; item += threads()) {
+      const int row = item / kTile, key = item % kTile;
+      tile[key * kTilePitch + row] = row < hi ? queries[row * a.width + first + key] : 0.0f;
+    }
     barrier();
     for (int i = 0; i < keys; ++i) {
       const float s = state[(first + i) * a.dv];
