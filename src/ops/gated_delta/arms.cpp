@@ -1,5 +1,6 @@
 #include "evidence/arm.h"
 #include "ops/gated_delta/cpu.h"
+#include "ops/gated_delta/device_wy_kernel.h"
 #include "ops/gated_delta/parity.h"
 
 namespace strata {
@@ -31,6 +32,8 @@ std::string wy_device_refusal(const GatedDeltaArgs& args) {
   return reason.empty() ? chunk_device_refusal(args.q.extent(2), args.q.extent(1), args.v.extent(1)) : reason;
 }
 std::string wy_fma_refusal(const GatedDeltaArgs& args) {
+  if (const int64_t repeat = args.v.extent(1) / args.q.extent(1); repeat > kWyHeads)
+    return std::to_string(repeat) + " value heads a key head; up to " + std::to_string(kWyHeads);
   const std::string reason = stores_at_the_end(args);
   return reason.empty() ? gated_delta_device_refusal(args) : reason;
 }

@@ -47,36 +47,31 @@ __device__ inline void store_table(const WyMemory& memory, const ChunkGates& gat
   table[Table::kKeep + slot] = decay_since_start(gates, hi - 1);
 }
 
-// By every thread of the block, a few value heads of the key head at a time.
+// By every thread of the block, which have made the products.
 __device__ inline void make_decays(const DeltaWyKernel& a, const WyMemory& memory, int64_t chunk, int64_t key_head) {
-  const int64_t repeat = a.value_heads / a.key_heads, row0 = (a.first_chunk + chunk) * kWyRows;
-  const int hi = wy_rows(a, chunk);
-  for (int64_t first = 0; first < repeat; first += kWyHeads) {
-    const int count = repeat - first < kWyHeads ? static_cast<int>(repeat - first) : kWyHeads;
-    barrier();
-    for (int item = thread(); item < count * kWyRows; item += threads()) {
-      const int64_t head = value_head_of(a, key_head, first + item / kWyRows);
-      const int slot = item % kWyRows;
-      memory.raw[item] = slot < hi ? a.g[(row0 + slot) * a.g_row + head] : 0.0f;
-    }
-    barrier();
-    if (thread() < count) sum_gates(memory.raw + thread() * kWyRows, hi, memory.gates[thread()]);
-    barrier();
-    for (int item = thread(); item < count * kWyRows; item += threads()) {
-      const int64_t head = value_head_of(a, key_head, first + item / kWyRows);
-      const int slot = item % kWyRows;
-      const float beta = slot < hi ? a.beta[(row0 + slot) * a.beta_row + head] : 0.0f;
-      store_table(memory, memory.gates[item / kWyRows], hi, slot, beta, wy_table(wy_record(a, chunk, head)));
-    }
-    for (int item = thread(); item < count * kPairs; item += threads()) {
-      const int64_t head = value_head_of(a, key_head, first + item / kPairs);
-      const int at = item % kPairs, slot = at / kWyRows, row = at % kWyRows;
-      float* products = wy_products(wy_record(a, chunk, head));
-      const bool there = slot <= row && row < hi;
-      const float decay = there ? decay_between(memory.gates[item / kPairs], slot, row) : 0.0f;
-      products[at] = there ? mul_f32(decay, memory.products[at]) : 0.0f;
-      products[kPairs + at] = there ? mul_f32(decay, memory.products[kPairs + at]) : 0.0f;
-    }
+  const int repeat = static_cast<int>(a.value_heads / a.key_heads), hi = wy_rows(a, chunk);
+  const int64_t row0 = (a.first_chunk + chunk) * kWyRows;
+  for (int item = thread(); item < repeat * kWyRows; item += threads()) {
+    const int slot = item % kWyRows;
+    memory.raw[item] = slot < hi ? a.g[(row0 + slot) * a.g_row + value_head_of(a, key_head, item / kWyRows)] : 0.0f;
+  }
+  barrier();
+  if (thread() < repeat) sum_gates(memory.raw + thread() * kWyRows, hi, memory.gates[thread()]);
+  barrier();
+  for (int item = thread(); item < repeat * kWyRows; item += threads()) {
+    const int64_t head = value_head_of(a, key_head, item / kWyRows);
+    const int slot = item % kWyRows;
+    const float beta = slot < hi ? a.beta[(row0 + slot) * a.beta_row + head] : 0.0f;
+    store_table(memory, memory.gates[item / kWyRows], hi, slot, beta, wy_table(wy_record(a, chunk, head)));
+  }
+  for (int item = thread(); item < repeat * kPairs; item += threads()) {
+    const int64_t head = value_head_of(a, key_head, item / kPairs);
+    const int at = item % kPairs, slot = at / kWyRows, row = at % kWyRows;
+    float* products = wy_products(wy_record(a, chunk, head));
+    const bool there = slot <= row && row < hi;
+    const float decay = there ? decay_between(memory.gates[item / kPairs], slot, row) : 0.0f;
+    products[at] = there ? mul_f32(decay, memory.products[at]) : 0.0f;
+    products[kPairs + at] = there ? mul_f32(decay, memory.products[kPairs + at]) : 0.0f;
   }
 }
 

@@ -142,6 +142,20 @@ TEST_F(AmdSimMutation, EachProductOfMatrixUnitsIsNeeded) {
   all_caught(subject, "gfx1100", "ds_load", 4);  // five heads
 }
 
+// The first pass of the delta rule in chunks: rows, gates and their sums come from other waves. Low words behind it are
+// beyond what a bound tells.
+TEST_F(AmdSimMutation, PassesOfTheDeltaRuleNeedTheirBarriersAndProducts) {
+  constexpr int kCases = 6;  // 31 rows and more
+  for (const char* target : {"gfx1100", "gfx942"}) {
+    const Subject fma{"gated_delta", "wy-fma", "delta_wy", "delta_wy_factors"};
+    const Subject matrix{"gated_delta", "wy-wmma", "delta_wy_wmma_gfx", "wy_wmma_factors64"};
+    const std::string product = std::string(target) == "gfx942" ? "v_mfma" : "v_wmma";
+    all_caught(fma, target, "s_barrier", kCases);
+    all_caught(matrix, target, "s_barrier", kCases);
+    all_caught(matrix, target, product, kCases);
+  }
+}
+
 // Lanes 16 to 31 load the rows of lanes 0 to 15: 128 bytes times lane % 16. Without that they load rows behind.
 TEST_F(AmdSimMutation, ReplicationIsNeeded) {
   const auto mutants = changed("score_wmma_gfx", "gfx1100", "v_and_b32_e32 v", "score_wmma_f16_64",
