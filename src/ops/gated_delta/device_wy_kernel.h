@@ -10,7 +10,7 @@ inline constexpr int kWyThreads = 256;  // of a block of the first pass
 inline constexpr int kWyWaves = 4;      // of a block of `wy-wmma` behind it, as the hardware counts them
 inline constexpr int kWyColumns = 16;   // of the state, for a wave of `wy-wmma`
 inline constexpr int kWyPitch = 17;     // of a tile of them in shared memory
-inline constexpr int kWyHeads = 8;      // whose gates a block sums at a time
+inline constexpr int kWyHeads = 16;     // value heads of a key head at most
 
 // Offsets in the table of a chunk and value head, in floats: the decay of the state to a row, times the scale of its
 // key or query; from a slot to the chunk's end, times the scale of its key; beta; the decay of the whole chunk.
