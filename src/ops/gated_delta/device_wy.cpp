@@ -4,7 +4,7 @@
 #include <string>
 
 #include "device/device.h"
-#include "ops/gated_delta/cpu.h"
+#include "ops/gated_delta/device_arguments.h"
 #include "ops/gated_delta/device_kernel.h"
 #include "ops/gated_delta/device_wy_kernel.h"
 #include "ops/gated_delta/gated_delta.h"
@@ -22,19 +22,8 @@ constexpr uint32_t kDecays =                                    // shared memory
 
 DeltaWyKernel kernel_of(const GatedDeltaArgs& args) {
   DeltaWyKernel a{};
-  a.q = args.q.f32(), a.k = args.k.f32(), a.v = args.v.f32(), a.g = args.g.f32(), a.beta = args.beta.f32();
-  a.state = args.state.f32(), a.out = args.out.f32();
-  a.rows = args.q.extent(0), a.key_heads = args.q.extent(1), a.value_heads = args.v.extent(1);
-  a.dk = args.q.extent(2), a.dv = args.v.extent(2);
+  take_arguments(a, args);
   a.width = *std::lower_bound(std::begin(kKeyWidths), std::end(kKeyWidths), a.dk);
-  a.q_row = args.q.stride(0) / kFloat, a.q_head = args.q.stride(1) / kFloat;
-  a.k_row = args.k.stride(0) / kFloat, a.k_head = args.k.stride(1) / kFloat;
-  a.v_row = args.v.stride(0) / kFloat, a.v_head = args.v.stride(1) / kFloat;
-  a.g_row = args.g.stride(0) / kFloat, a.beta_row = args.beta.stride(0) / kFloat;
-  a.state_head = args.state.stride(0) / kFloat, a.state_key = args.state.stride(1) / kFloat;
-  a.out_row = args.out.stride(0) / kFloat, a.out_head = args.out.stride(1) / kFloat;
-  a.query_factor = query_factor(a.dk);
-  a.tiled = args.mapping == HeadMapping::Tiled;
   return a;
 }
 
