@@ -56,12 +56,12 @@ constexpr std::array kKernels{
                 .type = SettingType::Bool,
                 .default_text = "false",
                 .group = "Arms",
-                .help = "as --arm qsa_score=wmma: score blocks on matrix cores where there are some"},
+                .help = "as --arm qsa_score=wmma: score blocks on the matrix cores of AMD GPUs"},
     SettingSpec{.name = "gdn.wy",
                 .type = SettingType::Bool,
                 .default_text = "false",
                 .group = "Arms",
-                .help = "as --arm gated_delta=wy: the delta rule in chunks"},
+                .help = "as --arm gated_delta=wy-wmma: the delta rule in chunks on the matrix cores of AMD GPUs"},
 };
 
 }  // namespace
@@ -73,7 +73,7 @@ std::vector<std::pair<std::string, std::string>> requested_arms(const Settings& 
                                                                 const std::vector<std::string>& operators) {
   std::vector<std::pair<std::string, std::string>> arms;
   if (settings.get_bool("select.wmma")) arms.emplace_back("qsa_score", "wmma");
-  if (settings.get_bool("gdn.wy")) arms.emplace_back("gated_delta", "wy");
+  if (settings.get_bool("gdn.wy")) arms.emplace_back("gated_delta", "wy-wmma");
   for (const std::string& op : operators)  // after the short names: the later request holds
     if (const std::string& arm = settings.get_text("arm." + op); !arm.empty()) arms.emplace_back(op, arm);
   return arms;

@@ -395,6 +395,7 @@ class Cuda final : public Accelerator {
   std::unique_ptr<DeviceStream> make_stream() override { return std::make_unique<CudaStream>(shared_); }
 
   std::string refusal(const KernelImage& image, int arch) const override {
+    if (image.vendor == Vendor::Amd) return "it runs on AMD GPUs alone";
     if (image.code.empty()) return std::string("this build has no device code of ") + image.name;
     if (shared_->info.arch < arch)
       return "it needs sm_" + std::to_string(arch) + ", " + shared_->info.name + " is " + shared_->info.device_class;

@@ -209,6 +209,7 @@ class Emulation final : public Accelerator {
   void unregister_host(void*) noexcept override {}
   std::unique_ptr<DeviceStream> make_stream() override { return std::make_unique<EmulationStream>(); }
   std::string refusal(const KernelImage& image, int) const override {
+    if (image.vendor == Vendor::Amd) return "it runs on AMD GPUs alone";
     return image.emulated.empty() ? std::string("no emulation of ") + image.name : std::string();
   }
 

@@ -123,6 +123,11 @@ __device__ inline int64_t computed_again(int64_t uniform) {
   return static_cast<int64_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(uniform >> 32))) << 32 | low;
 }
 
+// Of memory that no thread of the launch writes, at an address that all lanes of the hardware's wave share: scalar
+// loads.
+using ConstantFloats = const __attribute__((address_space(4))) float*;
+__device__ inline ConstantFloats constant_floats(const float* floats) { return (ConstantFloats)floats; }
+
 // Returns the value before.
 __device__ inline uint32_t atomic_add(uint32_t* to, uint32_t value) {
   return __hip_atomic_fetch_add(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
@@ -150,13 +155,16 @@ __device__ inline int32_t dot4_s8(uint32_t a, uint32_t b, int32_t c) {
 #endif
 }
 
-// Products of matrix units: c [16, 16] += a [16, 16] · b [16, 16], f16 operands, f32 sums, by a wave of the hardware
-// all of whose lanes come. A lane has a part of row lane % 16 of a (of column lane % 16 of b): the numbers from
-// operand_first() on along the sum. Every lane of gfx11 has all 16 numbers, the upper half of the lanes again those of
-// the lower one.
+// Products of matrix units: c [16, 16] += a [16, 16] · b [16, 16], f16 or bf16 operands, f32 sums, by a wave of the
+// hardware all of whose lanes come. A lane has a part of row lane % 16 of a (of column lane % 16 of b): the numbers
+// from operand_first() on along the sum. Every lane of gfx11 has all 16 numbers, the upper half of the lanes again
+// those of the lower one.
 namespace matrix {
 
 __device__ inline int lane() { return static_cast<int>(__builtin_amdgcn_workitem_id_x() % kHardwareWave); }
+
+// The compiler moves no instruction past it: what comes later does not wait in registers.
+__device__ inline void keep_order() { __builtin_amdgcn_sched_barrier(0); }
 
 // Known to be the same in all lanes: conditions on it leave all of them on.
 __device__ inline int wave() {
@@ -172,18 +180,30 @@ inline constexpr int kOperands = 4, kSums = 4;
 #endif
 using Operand = _Float16 __attribute__((ext_vector_type(kOperands)));
 using Sums = float __attribute__((ext_vector_type(kSums)));
-// An operand in memory, in rows on multiples of 16 bytes.
-using StoredOperand = Operand __attribute__((aligned(8)));
+using BrainOperand = short __attribute__((ext_vector_type(kOperands)));  // bf16 as words
+
+// From memory, in rows on multiples of 16 bytes.
+template <class AnyOperand>
+__device__ inline AnyOperand load(const char* from) {
+  using Stored = AnyOperand __attribute__((aligned(8)));
+  return *reinterpret_cast<const Stored*>(from);
+}
+template <class AnyOperand>
+__device__ inline void store(char* to, AnyOperand operand) {
+  using Stored = AnyOperand __attribute__((aligned(8)));
+  *reinterpret_cast<Stored*>(to) = operand;
+}
 
 __device__ inline int operand_first() { return kOperands == 16 ? 0 : kOperands * (lane() / 16); }
 // Where sum i of a lane lies.
-__device__ inline int row(int i) {
 #if defined(__GFX11__)
-  return 2 * i + lane() / 16;
+inline constexpr int kRowStep = 2;
+__device__ inline int first_row() { return lane() / 16; }
 #else
-  return kSums * (lane() / 16) + i;
+inline constexpr int kRowStep = 1;
+__device__ inline int first_row() { return kSums * (lane() / 16); }
 #endif
-}
+__device__ inline int row(int i) { return first_row() + kRowStep * i; }
 __device__ inline int column() { return lane() % 16; }
 
 __device__ inline Sums product(Operand a, Operand b, Sums c) {
@@ -194,6 +214,46 @@ __device__ inline Sums product(Operand a, Operand b, Sums c) {
 #else
   return __builtin_amdgcn_mfma_f32_16x16x16f16(a, b, c, 0, 0, 0);
 #endif
+}
+__device__ inline Sums product(BrainOperand a, BrainOperand b, Sums c) {
+#if defined(__GFX11__)
+  return __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(a, b, c);
+#elif defined(__GFX12__)
+  return __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(a, b, c);
+#else
+  return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(a, b, c, 0, 0, 0);
+#endif
+}
+
+// The numbers of a column that the lanes have where sums lie, as an operand along its rows.
+__device__ inline Operand operand_of(const _Float16 (&x)[kSums]) {
+  Operand operand;
+#if defined(__GFX11__)
+  STRATA_UNROLL
+  for (int i = 0; i < kSums; i += 2) {
+    const uint32_t own =
+        __builtin_bit_cast(uint16_t, x[i]) | static_cast<uint32_t>(__builtin_bit_cast(uint16_t, x[i + 1])) << 16;
+    const uint32_t other = shuffle_xor(own, 16), even = lane() < 16 ? own : other, odd = lane() < 16 ? other : own;
+    operand[2 * i] = __builtin_bit_cast(_Float16, static_cast<uint16_t>(even));
+    operand[2 * i + 1] = __builtin_bit_cast(_Float16, static_cast<uint16_t>(odd));
+    operand[2 * i + 2] = __builtin_bit_cast(_Float16, static_cast<uint16_t>(even >> 16));
+    operand[2 * i + 3] = __builtin_bit_cast(_Float16, static_cast<uint16_t>(odd >> 16));
+  }
+#else
+  STRATA_UNROLL
+  for (int i = 0; i < kSums; ++i) operand[i] = x[i];
+#endif
+  return operand;
+}
+
+// The largest of the lanes of a column.
+__device__ inline float column_max(float x) {
+  x = fmax_f32(shuffle_xor(x, 16), x);
+#if defined(__GFX9__)
+  const int from = 4 * (lane() ^ 32);
+  x = fmax_f32(__builtin_bit_cast(float, __builtin_amdgcn_ds_bpermute(from, __builtin_bit_cast(int, x))), x);
+#endif
+  return x;
 }
 
 }  // namespace matrix

@@ -77,7 +77,8 @@ std::string refusal_of(std::span<const Arm<Args>> arms, std::string_view name, c
 inline std::string device_refusal(const Queue& queue, CpuIsa isa, const KernelImage* image, int arch) {
   const Accelerator* accelerator = queue.accelerator();
   if (image == nullptr) return accelerator == nullptr ? queue.cpu.refusal(isa) : "it runs on the CPU alone";
-  return accelerator == nullptr ? "it runs on accelerators alone" : accelerator->refusal(*image, arch);
+  if (accelerator != nullptr) return accelerator->refusal(*image, arch);
+  return image->vendor == Vendor::Amd ? "it runs on AMD GPUs alone" : "it runs on accelerators alone";
 }
 
 // Why the arm cannot run on this queue; empty: it can.

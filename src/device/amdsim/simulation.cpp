@@ -27,6 +27,7 @@ AcceleratorInfo info_of(Target target) {
   info.name = "sim:" + processor;
   info.description = "machine code for " + processor + ", interpreted on the CPU";
   info.device_class = "sim-" + processor;
+  info.wave = lanes_of(target);
   info.multiprocessors = 4;
   info.total_bytes = uint64_t{4} << 30;
   info.cache_bytes = 1u << 20;

@@ -7,7 +7,7 @@ namespace strata {
 
 inline constexpr int kCellSplit = 256;    // kSplit of softmax_kernel_types.h
 inline constexpr int kMergeChunk = 1024;  // splits whose weights lie in shared memory together
-inline constexpr int kMergeShared = (2 * kMergeChunk + 4 * 256 + 16) * 4;
+inline constexpr int kMergeShared = (2 * kMergeChunk + 4 * 256 + 16) * 4;  // bytes
 
 // `stream`: copies that a thread has under way, in steps of four pieces of 16 bytes.
 inline constexpr int kStreamThreads = 256, kStreamStages = 4;

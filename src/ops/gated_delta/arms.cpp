@@ -1,5 +1,6 @@
 #include "evidence/arm.h"
 #include "ops/gated_delta/cpu.h"
+#include "ops/gated_delta/device_wy_kernel.h"
 #include "ops/gated_delta/parity.h"
 
 namespace strata {
@@ -11,8 +12,11 @@ std::string gated_delta_chunk_refusal(const GatedDeltaAnchoredArgs& args);      
 void gated_delta_anchored_columns(Queue& queue, const GatedDeltaAnchoredArgs& args);   // device_chunk.cpp
 void gated_delta_wy_device(Queue& queue, const GatedDeltaArgs& args);                  // device_chunks.cpp
 void gated_delta_anchored_device(Queue& queue, const GatedDeltaAnchoredArgs& args);    // device_chunks.cpp
+void gated_delta_wy_fma(Queue& queue, const GatedDeltaArgs& args);                     // device_wy.cpp
+void gated_delta_wy_wmma(Queue& queue, const GatedDeltaArgs& args);                    // device_wy.cpp
 std::string chunk_device_refusal(int64_t dk, int64_t key_heads, int64_t value_heads);  // device_chunks.cpp
 extern const KernelImage kernel_image_gated_delta_serial, kernel_image_gated_delta_chunk, kernel_image_delta_chunks;
+extern const KernelImage kernel_image_delta_wy, kernel_image_delta_wy_wmma_gfx;
 
 namespace {
 
@@ -27,6 +31,18 @@ std::string wy_device_refusal(const GatedDeltaArgs& args) {
   const std::string reason = stores_at_the_end(args);
   return reason.empty() ? chunk_device_refusal(args.q.extent(2), args.q.extent(1), args.v.extent(1)) : reason;
 }
+std::string wy_fma_refusal(const GatedDeltaArgs& args) {
+  if (const int64_t repeat = args.v.extent(1) / args.q.extent(1); repeat > kWyHeads)
+    return std::to_string(repeat) + " value heads a key head; up to " + std::to_string(kWyHeads);
+  const std::string reason = stores_at_the_end(args);
+  return reason.empty() ? gated_delta_device_refusal(args) : reason;
+}
+// Of fewer keys the words and cuts of matrix units take more than the bound has (README.md, Roundings of `wy-wmma`).
+std::string wy_wmma_refusal(const GatedDeltaArgs& args) {
+  const int64_t dk = args.q.extent(2);
+  if (dk < 16 || (dk > 16 && dk < 20)) return "keys of " + std::to_string(dk) + " values; 16, or 20 and more";
+  return wy_fma_refusal(args);
+}
 std::string anchored_device_refusal(const GatedDeltaAnchoredArgs& args) {
   return chunk_device_refusal(args.q.extent(2), args.q.extent(1), args.v.extent(1));
 }
@@ -35,6 +51,8 @@ constexpr Arm<GatedDeltaArgs> kArms[] = {
     {"columns", gated_delta_device_refusal, gated_delta_device, true, false, CpuIsa::Portable,
      &kernel_image_gated_delta_serial},
     {"wy-mma", wy_device_refusal, gated_delta_wy_device, false, true, CpuIsa::Portable, &kernel_image_delta_chunks, 90},
+    {"wy-fma", wy_fma_refusal, gated_delta_wy_fma, false, true, CpuIsa::Portable, &kernel_image_delta_wy},
+    {"wy-wmma", wy_wmma_refusal, gated_delta_wy_wmma, false, true, CpuIsa::Portable, &kernel_image_delta_wy_wmma_gfx},
     {"avx512", always_runs<GatedDeltaArgs>, gated_delta_avx512, true, false, CpuIsa::Avx512},
     {"avx2", always_runs<GatedDeltaArgs>, gated_delta_avx2, true, false, CpuIsa::Avx2},
     {"portable", always_runs<GatedDeltaArgs>, gated_delta_portable},

@@ -1,28 +1,13 @@
 // What the kernels of the chunk form share.
 #pragma once
 
-#include "device/kernel_math.h"
 #include "ops/gated_delta/device_chunk_kernel.h"
+#include "ops/gated_delta/device_words.h"
 
 namespace strata {
 namespace {
 
 using namespace strata::gpu;
-
-// Two f16 words hold 22 bits of a number.
-constexpr float kLowUp = 2048.0f, kLowDown = 1.0f / 2048.0f;
-
-// Powers of two that bring numbers up to `largest` below 2 and back.
-struct Scale {
-  float up, down;
-};
-__device__ inline Scale scale_of(float largest) {
-  uint32_t exponent = bits_of_f32(largest) >> 23 & 255u;
-  if (exponent == 255u) return {1.0f, 1.0f};
-  exponent = exponent < 1u ? 1u : (exponent > 253u ? 253u : exponent);
-  return {f32_of_bits((254u - exponent) << 23), f32_of_bits(exponent << 23)};
-}
-__device__ inline float magnitude(float x) { return f32_of_bits(bits_of_f32(x) & 0x7fffffffu); }
 
 __device__ inline void split_f16(float a, float b, uint32_t& high, uint32_t& low) {
   high = f16x2_of_f32(a, b);

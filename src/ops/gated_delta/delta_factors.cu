@@ -47,24 +47,6 @@ __device__ inline float store_row(char* planes, int row, const float (&x)[kKeys 
   return scale.down;
 }
 
-// Element i of a lane.
-__device__ inline int64_t key_of(int i) { return 64 * (i / 2) + 2 * lane() + i % 2; }
-
-template <int kKeys>
-__device__ inline void load_row(const float* row, int64_t dk, float (&x)[kKeys / 32]) {
-  STRATA_UNROLL
-  for (int i = 0; i < kKeys / 32; ++i) x[i] = row != nullptr && key_of(i) < dk ? row[key_of(i)] : 0.0f;
-}
-template <int kKeys>
-__device__ inline void normalise(float factor, float (&x)[kKeys / 32]) {
-  float sum = 0;
-  STRATA_UNROLL
-  for (const float one : x) sum = fma_f32(one, one, sum);
-  const float scale = div_f32(factor, sqrt_f32(wave_sum(sum) + 1e-6f));
-  STRATA_UNROLL
-  for (float& one : x) one = mul_f32(one, scale);
-}
-
 // A few rows at a time, so that their loads go together.
 template <int kKeys>
 __device__ inline void make_rows(const DeltaFactorsKernel& a, const FactorsMemory<kKeys>& memory, int64_t chunk,

@@ -64,7 +64,8 @@ void gated_delta_device(Queue& queue, const GatedDeltaArgs& args) {
                                  slices,
                                  args.mapping == HeadMapping::Tiled};
   constexpr const char* kKernels[] = {"gated_delta_serial64", "gated_delta_serial128", "gated_delta_serial256"};
-  queue.launch("gated_delta", kernel_image_gated_delta_serial, kKernels[width], {{value_heads * slices}, {kThreads}}, serial);
+  queue.launch("gated_delta", kernel_image_gated_delta_serial, kKernels[width], {{value_heads * slices}, {kThreads}},
+               serial);
 }
 
 void gated_delta_gates_device(Queue& queue, const GatedDeltaGatesArgs& args) {

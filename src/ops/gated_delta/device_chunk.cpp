@@ -1,10 +1,9 @@
 // Arms of gated_delta_anchored for accelerators: chunks in segments, so that what one launch leaves for the next stays
 // in the device's cache.
 #include <algorithm>
-#include <cmath>
 
 #include "device/device.h"
-#include "ops/gated_delta/cpu.h"
+#include "ops/gated_delta/device_arguments.h"
 #include "ops/gated_delta/device_kernel.h"
 #include "ops/gated_delta/gated_delta.h"
 
@@ -19,22 +18,12 @@ constexpr int64_t kFloat = sizeof(float);
 
 DeltaChunkKernel kernel_of(const GatedDeltaAnchoredArgs& args) {
   DeltaChunkKernel a{};
-  a.q = args.q.f32(), a.k = args.k.f32(), a.v = args.v.f32(), a.g = args.g.f32(), a.beta = args.beta.f32();
-  a.state = args.state.f32(), a.out = args.out.f32();
+  take_arguments(a, args);
   a.ring_k = args.ring_k.f32(), a.ring_u = args.ring_u.f32(), a.ring_g = args.ring_g.f32();
-  a.rows = args.q.extent(0), a.start = args.first % kDeltaChunk;
-  a.key_heads = args.q.extent(1), a.value_heads = args.v.extent(1), a.dk = args.q.extent(2), a.dv = args.v.extent(2);
-  a.q_row = args.q.stride(0) / kFloat, a.q_head = args.q.stride(1) / kFloat;
-  a.k_row = args.k.stride(0) / kFloat, a.k_head = args.k.stride(1) / kFloat;
-  a.v_row = args.v.stride(0) / kFloat, a.v_head = args.v.stride(1) / kFloat;
-  a.g_row = args.g.stride(0) / kFloat, a.beta_row = args.beta.stride(0) / kFloat;
-  a.state_head = args.state.stride(0) / kFloat, a.state_key = args.state.stride(1) / kFloat;
-  a.out_row = args.out.stride(0) / kFloat, a.out_head = args.out.stride(1) / kFloat;
+  a.start = args.first % kDeltaChunk;
   a.ring_k_head = args.ring_k.stride(0) / kFloat, a.ring_k_slot = args.ring_k.stride(1) / kFloat;
   a.ring_u_head = args.ring_u.stride(0) / kFloat, a.ring_u_slot = args.ring_u.stride(1) / kFloat;
   a.ring_g_head = args.ring_g.stride(0) / kFloat;
-  a.query_factor = 1.0f / std::sqrt(static_cast<float>(a.dk));
-  a.tiled = args.mapping == HeadMapping::Tiled;
   return a;
 }
 

@@ -18,10 +18,12 @@ struct ChunkRows {
   }
 };
 
-__device__ inline int64_t key_head_of(const DeltaChunkKernel& a, int64_t head) {
+template <class Kernel>
+__device__ inline int64_t key_head_of(const Kernel& a, int64_t head) {
   return a.tiled != 0 ? head % a.key_heads : head / (a.value_heads / a.key_heads);
 }
-__device__ inline int64_t value_head_of(const DeltaChunkKernel& a, int64_t key_head, int64_t index) {
+template <class Kernel>
+__device__ inline int64_t value_head_of(const Kernel& a, int64_t key_head, int64_t index) {
   return a.tiled != 0 ? index * a.key_heads + key_head : key_head * (a.value_heads / a.key_heads) + index;
 }
 // The ring keeps the last 64 rows of a call.
@@ -68,6 +70,23 @@ __device__ inline float scale_of(const float* x, int64_t dk, float factor) {
   float sum = 0;
   for (int64_t i = lane(); i < dk; i += kWave) sum = fma_f32(x[i], x[i], sum);
   return div_f32(factor, sqrt_f32(wave_sum(sum) + 1e-6f));
+}
+
+// Products of one key with another and with a query.
+struct Pair {
+  float kk, qk;
+};
+__device__ inline Pair products(const float* k, const float* q, const float* other, int64_t dk) {
+  float kk[4] = {}, qk[4] = {};
+  for (int64_t i = 0; i < dk; i += 4) {
+    STRATA_UNROLL
+    for (int c = 0; c < 4; ++c)
+      if (i + c < dk) {
+        kk[c] = fma_f32(k[i + c], other[i + c], kk[c]);
+        qk[c] = fma_f32(q[i + c], other[i + c], qk[c]);
+      }
+  }
+  return {(kk[0] + kk[1]) + (kk[2] + kk[3]), (qk[0] + qk[1]) + (qk[2] + qk[3])};
 }
 
 }  // namespace strata::gpu

@@ -51,4 +51,19 @@ __device__ inline void move_state(int64_t dk, int64_t stride, float* state, int 
   }
 }
 
+// The rows of a chunk into the state: weight[slot] · u[slot, column] by key.
+template <int kKeys>
+__device__ inline void fold_slots(const float* keys, const float* weight, float keep, const float* u, int slots,
+                                  int share, int columns, float (&s)[kKeys]) {
+  STRATA_UNROLL
+  for (float& one : s) one = mul_f32(keep, one);
+  for (int slot = 0; slot < slots; ++slot) {
+    float key[kKeys];
+    load_share(keys + slot * kShares * kKeys, share, key);
+    const float w = mul_f32(weight[slot], u[slot * columns]);
+    STRATA_UNROLL
+    for (int i = 0; i < kKeys; ++i) s[i] = fma_f32(key[i], w, s[i]);
+  }
+}
+
 }  // namespace strata::gpu

@@ -27,37 +27,6 @@ __device__ inline void normalise_chunk(const DeltaChunkKernel& a, const ChunkRow
   }
 }
 
-// Products of one key with another and with a query.
-struct Pair {
-  float kk, qk;
-};
-__device__ inline Pair products(const float* k, const float* q, const float* other, int64_t dk) {
-  float kk[4] = {}, qk[4] = {};
-  for (int64_t i = 0; i < dk; i += 4) {
-    STRATA_UNROLL
-    for (int c = 0; c < 4; ++c)
-      if (i + c < dk) {
-        kk[c] = fma_f32(k[i + c], other[i + c], kk[c]);
-        qk[c] = fma_f32(q[i + c], other[i + c], qk[c]);
-      }
-  }
-  return {(kk[0] + kk[1]) + (kk[2] + kk[3]), (qk[0] + qk[1]) + (qk[2] + qk[3])};
-}
-
-template <int kKeys>
-__device__ inline void fold(const float* keys, const float* weight, float keep, const float* u, int share, int columns,
-                            float (&s)[kKeys]) {
-  STRATA_UNROLL
-  for (float& one : s) one = mul_f32(keep, one);
-  for (int slot = 0; slot < kSlots; ++slot) {
-    float key[kKeys];
-    load_share(keys + slot * kShares * kKeys, share, key);
-    const float w = mul_f32(weight[slot], u[slot * columns]);
-    STRATA_UNROLL
-    for (int i = 0; i < kKeys; ++i) s[i] = fma_f32(key[i], w, s[i]);
-  }
-}
-
 template <int kKeys>
 __device__ inline void slice(const DeltaChunkKernel& a) {
   constexpr int64_t kWidth = kShares * kKeys;
@@ -106,7 +75,7 @@ __device__ inline void slice(const DeltaChunkKernel& a) {
       wave_barrier();
     }
     if (rows.hi == kSlots) {
-      fold(keys, a.weight + own, a.from_state[own + kSlots - 1], u, share, columns, s);
+      fold_slots(keys, a.weight + own, a.from_state[own + kSlots - 1], u, kSlots, share, columns, s);
       changed = true;
     }
     const bool first_slice = block_x() % a.slices == 0;

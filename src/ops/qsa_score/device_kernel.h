@@ -24,6 +24,7 @@ struct QsaScoreKernel {
   int form;                              // of keys: 0 f32, 1 bf16, 2 f16
   int aligned;                           // keys are whole, aligned pieces of 16 bytes
   // `mma`: groups of kScoreRows query rows as 16-bit operands, or null: there is one group, and every block makes it.
+  // `wmma`: groups of kWmmaQueries, [group, four heads, 16 rows, d].
   char* operands;
   int64_t groups, groups_each;  // of a block
 };

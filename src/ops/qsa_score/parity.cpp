@@ -147,10 +147,13 @@ ParityCase random_case(const Shape& s, uint64_t seed) {
 
 // Row t reads dim t of each key, alone and through one head, so every (block, dim) shows exactly. 4096 values that all
 // types hold, a quarter of them negative.
-ParityCase one_hot_case(DType form, int64_t heads, int64_t d, uint64_t seed) {
+ParityCase one_hot_case(DType form, int64_t heads, int64_t d, int64_t pad, uint64_t seed) {
   Random random(seed);
-  const Shape s{
-      .form = form, .n_kv = std::vector<int32_t>(static_cast<size_t>(d), 4 * 133 + 4), .heads = heads, .d = d};
+  const Shape s{.form = form,
+                .n_kv = std::vector<int32_t>(static_cast<size_t>(d), 4 * 133 + 4),
+                .heads = heads,
+                .d = d,
+                .pad = pad};
   Builder build("one-hot " + label(s), qsa_score, qsa_score_arms());
   fill(build, s, random);
   const QsaScoreArgs& args = build.args();
@@ -170,9 +173,9 @@ ParityCase one_hot_case(DType form, int64_t heads, int64_t d, uint64_t seed) {
 }
 
 // NaN and infinities in keys and queries: NaN passes relu, -inf does not.
-ParityCase special_case(DType form, uint64_t seed) {
+ParityCase special_case(DType form, int64_t pad, uint64_t seed) {
   Random random(seed);
-  const Shape s{.form = form, .n_kv = {400, 401, 37, 402, 403, 0}};
+  const Shape s{.form = form, .n_kv = {400, 401, 37, 402, 403, 0}, .pad = pad};
   Builder build("special values " + label(s), qsa_score, qsa_score_arms());
   fill(build, s, random);
   const QsaScoreArgs& args = build.args();
@@ -200,14 +203,17 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
   auto add = [&](const Shape& s) { list.push_back([=, n = next++] { return random_case(s, n); }); };
   // Blocks around 16, 32, 64 and 128, with every tail; the last lengths end behind a whole tile and one block.
   const std::vector<int32_t> edges{61, 0, 3, 64, 69, 127, 130, 133, 251, 252, 256, 261, 510, 515, 516};
-  for (DType form : {DType::F32, DType::BF16, DType::F16}) {
+  for (DType form : {DType::F16, DType::BF16, DType::F32}) {
+    for (int64_t d : {64, 128, 256}) {  // keys of whole, aligned pieces of 16 bytes
+      for (size_t rows : {3, 20}) add({.form = form, .n_kv = mixed_lengths(rows), .heads = 3, .d = d, .pad = 8});
+      // One head: its first two rows are two queries, and swapped they show. Five: more than a tile holds.
+      for (int64_t heads : {1, 5}) add({.form = form, .n_kv = mixed_lengths(6), .heads = heads, .d = d, .pad = 8});
+    }
     for (int64_t heads : {1, 2, 3, 4, 5, 9})
       for (int64_t d : {1, 2, 15, 16, 17, 33, 128, 320})
         add({.form = form, .n_kv = edges, .heads = heads, .d = d, .dead = (heads + d) % 3 != 0});
     for (size_t rows : {1, 2, 4, 8, 15, 16, 17, 48, 256})
       add({.form = form, .n_kv = mixed_lengths(rows), .dead = rows != 8});
-    for (int64_t d : {64, 128, 256})  // keys of whole, aligned pieces of 16 bytes
-      for (size_t rows : {3, 20}) add({.form = form, .n_kv = mixed_lengths(rows), .heads = 3, .d = d, .pad = 8});
     for (int ratio : {1, 3}) add({.form = form, .n_kv = {100, 101, 102, 64}, .ratio = ratio});
     add({.form = form, .n_kv = {2500, 8195, 131073, 262144, 300002}});
     add({.form = form, .n_kv = {1048576, 1048575, 524288}, .heads = 1, .d = 16});
@@ -222,8 +228,9 @@ std::vector<std::function<ParityCase()>> cases(uint64_t seed) {
     }
     add({.form = form, .n_kv = {}});
     for (int64_t heads : {1, 4, 5})
-      for (int64_t d : {17, 48}) list.push_back([=, n = next++] { return one_hot_case(form, heads, d, n); });
-    list.push_back([=, n = next++] { return special_case(form, n); });
+      for (const auto& [d, pad] : {std::pair<int64_t, int64_t>{17, 5}, {48, 5}, {64, 8}})
+        list.push_back([=, d = d, pad = pad, n = next++] { return one_hot_case(form, heads, d, pad, n); });
+    for (int64_t pad : {5, 8}) list.push_back([=, n = next++] { return special_case(form, pad, n); });
   }
   return list;
 }

@@ -88,8 +88,8 @@ std::string merge_failure(const std::shared_ptr<Accelerator>& device) {
   try {
     for (const KernelImage* image : kernel_images())
       if (image->name == std::string("attention_merge"))
-        device->make_stream()->launch("merge", *image, "attention_merge", {{1}, {256}, (2 * kMergeChunk + 512) * 4},
-                                      &kernel, sizeof(kernel));
+        device->make_stream()->launch("merge", *image, "attention_merge", {{1}, {256}, kMergeShared}, &kernel,
+                                      sizeof(kernel));
   } catch (const Error& error) {
     wrong = error.what();
   }

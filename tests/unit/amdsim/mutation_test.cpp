@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "device/amdsim/decoder.h"
 #include "device/amdsim/program.h"
@@ -16,6 +17,7 @@ namespace {
 
 struct Subject {
   const char *op, *arm, *image;
+  const char* kernel = "";  // of the image; empty: all
 };
 
 const KernelImage* image_named(const std::string& name) {
@@ -54,14 +56,32 @@ struct Mutant {
   ReplacedCode code;
 };
 
-// One mutant for each instruction of the image whose text begins so: no operation stands in its place.
-std::vector<Mutant> without(const std::string& image, const std::string& target, const std::string& begin) {
+// Where the code of a kernel ends: at the next kernel.
+uint64_t end_of(const CodeObject& object, uint64_t entry) {
+  uint64_t end = UINT64_MAX;
+  for (const Kernel& other : object.kernels)
+    if (other.entry > entry) end = std::min(end, other.entry);
+  return end;
+}
+
+using Change = std::function<void(unsigned char* instruction, uint32_t bytes)>;
+
+void remove(unsigned char* instruction, uint32_t bytes) {
+  constexpr uint32_t kNop = 0xbf800000u;
+  for (uint32_t at = 0; at < bytes; at += 4) std::memcpy(instruction + at, &kNop, 4);
+}
+
+// One mutant for each instruction of the image, or of one of its kernels, whose text begins so.
+std::vector<Mutant> changed(const std::string& image, const std::string& target, const std::string& begin,
+                            const std::string& kernel, const Change& change) {
   std::vector<Mutant> mutants;
   const auto code = code_of(image, target);
   const Program program(code);
-  constexpr uint32_t kNop = 0xbf800000u;
+  const Kernel* only = program.object().find(kernel);
+  const uint64_t first = only == nullptr ? 0 : only->entry, last = end_of(program.object(), first);
   for (uint32_t k = 0; k + 1 < program.size(); ++k) {
     const uint32_t address = program[k].address;
+    if (only != nullptr && (address < first || address >= last)) continue;
     if (!program.text_at(address).starts_with(begin)) continue;
     const uint32_t end = program[program[k].next].address;
     Mutant mutant{program.text_at(address) + " at " + std::to_string(address), {}};
@@ -70,11 +90,15 @@ std::vector<Mutant> without(const std::string& image, const std::string& target,
     // Where the instruction lies in the file: its bytes and what follows.
     const auto found = std::search(bytes.begin(), bytes.end(), from, from + 64);
     if (found == bytes.end()) continue;
-    for (uint32_t at = 0; at < end - address; at += 4) std::memcpy(&*found + at, &kNop, 4);
+    change(&*found, end - address);
     mutant.code[image] = std::move(bytes);
     mutants.push_back(std::move(mutant));
   }
   return mutants;
+}
+std::vector<Mutant> without(const std::string& image, const std::string& target, const std::string& begin,
+                            const std::string& kernel = {}) {
+  return changed(image, target, begin, kernel, remove);
 }
 
 class AmdSimMutation : public ::testing::Test {
@@ -85,7 +109,7 @@ class AmdSimMutation : public ::testing::Test {
   }
   static void all_caught(const Subject& subject, const std::string& target, const std::string& instruction, int cases) {
     EXPECT_EQ(failure_of(subject, target, {}, cases), "") << "without a mutation";
-    const auto mutants = without(subject.image, target, instruction);
+    const auto mutants = without(subject.image, target, instruction, subject.kernel);
     EXPECT_FALSE(mutants.empty()) << instruction << " is not in " << subject.image;
     for (const Mutant& mutant : mutants) {
       const bool caught = !failure_of(subject, target, mutant.code, cases).empty();
@@ -96,6 +120,49 @@ class AmdSimMutation : public ::testing::Test {
 
 TEST_F(AmdSimMutation, EachExchangeOfLanesIsNeeded) {
   all_caught({"norm", "block", "norm"}, "gfx1100", "ds_bpermute_b32", 178);
+}
+
+TEST_F(AmdSimMutation, EachProductOfMatrixUnitsIsNeeded) {
+  const Subject subject{"qsa_score", "wmma", "score_wmma_gfx", "score_wmma_f16_64"};
+  for (const char* target : {"gfx1100", "gfx1201"}) all_caught(subject, target, "v_wmma", 1);
+  all_caught(subject, "gfx942", "v_mfma", 1);
+  // Rows of the tile of sums, as they are stored and as heads are read.
+  all_caught(subject, "gfx1100", "ds_store", 1);
+  all_caught(subject, "gfx1100", "ds_load", 4);  // five heads
+}
+
+// The first pass of the delta rule in chunks: rows, gates and their sums come from other waves. Low words behind it are
+// beyond what a bound tells.
+TEST_F(AmdSimMutation, PassesOfTheDeltaRuleNeedTheirBarriersAndProducts) {
+  constexpr int kCases = 6;  // 31 rows and more
+  for (const char* target : {"gfx1100", "gfx942"}) {
+    const Subject fma{"gated_delta", "wy-fma", "delta_wy", "delta_wy_factors"};
+    const Subject matrix{"gated_delta", "wy-wmma", "delta_wy_wmma_gfx", "wy_wmma_factors64"};
+    const std::string product = std::string(target) == "gfx942" ? "v_mfma" : "v_wmma";
+    all_caught(fma, target, "s_barrier", kCases);
+    all_caught(matrix, target, "s_barrier", kCases);
+    all_caught(matrix, target, product, kCases);
+  }
+}
+
+// Lanes 16 to 31 load the rows of lanes 0 to 15: 128 bytes times lane % 16. Without that they load rows behind.
+TEST_F(AmdSimMutation, ReplicationIsNeeded) {
+  const auto mutants = changed("score_wmma_gfx", "gfx1100", "v_and_b32_e32 v", "score_wmma_f16_64",
+                               [](unsigned char* instruction, uint32_t bytes) {
+                                 uint32_t literal = 0;
+                                 if (bytes == 8) std::memcpy(&literal, instruction + 4, 4);
+                                 if (literal == 0x780) std::memcpy(instruction + 4, "\x80\x0f\0\0", 4);
+                               });
+  int tried = 0;
+  for (const Mutant& mutant : mutants) {
+    if (mutant.what.find("0x780") == std::string::npos) continue;
+    ++tried;
+    const std::string failure = failure_of({"qsa_score", "wmma", ""}, "gfx1100", mutant.code, 4);
+    EXPECT_TRUE(failure.find("lanes 16 to 31 of a matrix operand") != std::string::npos ||
+                failure.find("outside") != std::string::npos)
+        << mutant.what << ": " << failure;
+  }
+  EXPECT_GT(tried, 0);
 }
 
 TEST_F(AmdSimMutation, BoundsAreNeeded) {

@@ -94,16 +94,34 @@ std::map<std::string, int> count_instructions(const std::string& file, const std
   return counts;
 }
 
+std::string no_disassembly(const std::string& file) {
+  if (::access(file.c_str(), R_OK) != 0) return "no device code for AMD GPUs";
+  return std::system("llvm-objdump-19 --version > /dev/null 2>&1") != 0 ? "no llvm-objdump-19" : "";
+}
+
+// Sixteen keys by two blocks of rows, then the fold of a block; numbers in two words are three products.
+TEST(AmdBuild, TheDeltaRuleMultipliesSixteenKeysByThreeInstructions) {
+  const std::string folder = STRATA_BINARY_DIR "/device/delta_wy_wmma.gfx.";
+  if (const std::string reason = no_disassembly(folder + "gfx1100.co"); !reason.empty()) GTEST_SKIP() << reason;
+  for (const std::string target : {"gfx1100", "gfx1151", "gfx1201", "gfx942"}) {
+    const std::string product = target == "gfx942" ? "v_mfma_f32_16x16x16_f16" : "v_wmma_f32_16x16x16_f16";
+    auto counts = count_instructions(folder + target + ".co", product);
+    for (const int groups : {4, 8, 16})
+      EXPECT_EQ(counts["wy_wmma_scan" + std::to_string(16 * groups)], groups * (2 * 3 + 3)) << target;
+  }
+}
+
 TEST(AmdBuild, TheScorerMultipliesASliceOfSixteenDimsAnInstruction) {
   const std::string folder = STRATA_BINARY_DIR "/device/score_wmma.gfx.";
-  if (::access((folder + "gfx1100.co").c_str(), R_OK) != 0) GTEST_SKIP() << "no device code for AMD GPUs";
-  if (std::system("llvm-objdump-19 --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no llvm-objdump-19";
+  if (const std::string reason = no_disassembly(folder + "gfx1100.co"); !reason.empty()) GTEST_SKIP() << reason;
   for (const char* target : {"gfx1100", "gfx1151", "gfx1201", "gfx942"}) {
     const bool wide = std::string(target) == "gfx942";
-    auto counts =
-        count_instructions(folder + target + ".co", wide ? "v_mfma_f32_16x16x16_f16" : "v_wmma_f32_16x16x16_f16");
-    EXPECT_EQ(counts["score_wmma_64"], 4) << target;
-    EXPECT_EQ(counts["score_wmma_128"], 8) << target;
+    for (const std::string form : {"f16", "bf16"}) {
+      auto counts =
+          count_instructions(folder + target + ".co", (wide ? "v_mfma_f32_16x16x16_" : "v_wmma_f32_16x16x16_") + form);
+      EXPECT_EQ(counts["score_wmma_" + form + "_64"], 4) << target;
+      EXPECT_EQ(counts["score_wmma_" + form + "_128"], 8) << target;
+    }
   }
 }
 

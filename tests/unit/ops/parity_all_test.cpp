@@ -41,9 +41,10 @@ std::string listed(const ParityReport& report) {
 // Takes half a minute and more on the emulation.
 bool takes_long(const ArmOfOperator& one) {
   const std::string name = one.evidence->op + " " + one.arm.name;
-  for (const char* longer : {"attention fma", "attention mma", "experts mma", "gated_delta columns",
-                             "gated_delta wy-mma", "gated_delta_anchored columns", "gated_delta_anchored mma",
-                             "matmul f32", "qsa_score fma", "qsa_select radix", "qsa_select sieve"})
+  for (const char* longer :
+       {"attention fma", "attention mma", "experts mma", "gated_delta columns", "gated_delta wy-fma",
+        "gated_delta wy-mma", "gated_delta_anchored columns", "gated_delta_anchored mma", "matmul f32", "qsa_score fma",
+        "qsa_select radix", "qsa_select sieve"})
     if (name == longer) return true;
   return false;
 }
