@@ -1,6 +1,7 @@
 // strata parity and strata evidence from outside.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "support/process.h"
@@ -47,7 +48,7 @@ TEST(Evidence, SummariesOfSanitizersStandInRecords) {
     return nlohmann::json::parse(strata(more).out)[0];
   };
   EXPECT_EQ(row({})["sanitizers"], 0);
-  write_text(summary, R"({"class": "cpu-portable", "commit": "c", "date": "d",
+  std::ofstream(summary) << (R"({"class": "cpu-portable", "commit": "c", "date": "d",
                           "errors": {"norm": {"memcheck": 0, "racecheck": null, "initcheck": 2}, "nothing": {}}})");
   const nlohmann::json found = row({"--sanitizer", summary});
   EXPECT_EQ(found["sanitizers"], 2);
@@ -56,7 +57,7 @@ TEST(Evidence, SummariesOfSanitizersStandInRecords) {
   EXPECT_EQ(row({}), found);
   ASSERT_EQ(strata(parity).exit_code, 0);
   EXPECT_EQ(row({})["sanitizers"], 0);
-  write_text(summary, "{}");
+  std::ofstream(summary) << ("{}");
   const ProcessResult wrong = strata({"evidence", "--records", records, "--sanitizer", summary});
   EXPECT_EQ(wrong.exit_code, 1);
   EXPECT_NE(wrong.err.find("is no summary of sanitizers"), std::string::npos) << wrong.err;
