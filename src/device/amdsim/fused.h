@@ -13,6 +13,7 @@ struct Fused {
 // Numbers as words of registers; `lanes`: 32 or 64.
 using FuseLanes = void (*)(const unsigned* a, const unsigned* b, const unsigned* c, unsigned* result, int lanes);
 FuseLanes fuse_lanes();  // of this processor
+void fuse_lanes_plain(const unsigned* a, const unsigned* b, const unsigned* c, unsigned* result, int lanes);
 void fuse_lanes_avx2(const unsigned* a, const unsigned* b, const unsigned* c, unsigned* result, int lanes);
 
 }  // namespace strata::amdsim

@@ -251,9 +251,10 @@ __device__ inline void weigh_parts(const AttentionKernel& a, const Tile& tile, i
   STRATA_UNROLL
   for (int side = 0; side < 2; ++side)
     if (seen[line + 8 * side] > 0) weigh_slot<kF16>(a, tile, line + 8 * side, seen[line + 8 * side], x[side]);
-  STRATA_UNROLL  // every lane has its scores: wave_max
+  STRATA_UNROLL
   for (int side = 0; side < 2; ++side)
     if (seen[line + 8 * side] > 0) slots[side] = parts_of<kF16, false>(x[side], x[side]);
+  wave_barrier();  // every lane has its scores
   store_parts(operands, kCellSplit, line, lane(), slots);
 }
 

@@ -20,11 +20,11 @@ __device__ inline void scan(const DeltaWyKernel& a) {
   const int columns = threads() / kShares, share = thread() % kShares;
   const int64_t column = block_x() % a.slices * columns + thread() / kShares;
   const bool inside = column < a.dv;
-  const int64_t j = inside ? column : a.dv - 1;  // lanes beyond the end go along and write nothing
+  const int64_t j = inside ? column : a.dv - 1;  // lanes beyond the end go along without a state and write nothing
   float* state = a.state + head * a.state_head + j;
   auto* u = reinterpret_cast<float*>(shared_memory()) + thread() / kShares;  // [32, columns]
   float s[kKeys];
-  move_state(a.dk, a.state_key, state, share, true, s);
+  move_state(a.dk, a.state_key, state, share, true, s, inside);
   for (int64_t c = 0; c < a.chunks; ++c) {
     const int64_t row0 = (a.first_chunk + c) * kWyRows;
     char* record = wy_record(a, c, head);

@@ -37,16 +37,18 @@ __device__ inline float dot_share(const float (&a)[kKeys], const float (&b)[kKey
   return sum_of_shares(dot_keys(a, b));
 }
 
-// kKeys of a column between the state, whose keys are `stride` apart, and registers.
+// kKeys of a column between the state, whose keys are `stride` apart, and registers; zeros of a column that is not
+// there.
 template <int kKeys>
-__device__ inline void move_state(int64_t dk, int64_t stride, float* state, int share, bool load, float (&s)[kKeys]) {
+__device__ inline void move_state(int64_t dk, int64_t stride, float* state, int share, bool load, float (&s)[kKeys],
+                                  bool there = true) {
   dk = computed_again(dk), stride = computed_again(stride);  // of many conditions and addresses
   STRATA_UNROLL
   for (int i = 0; i < kKeys; ++i) {
     const int64_t key = 4 * (kShares * (i / 4) + share) + i % 4;
     if (load)
-      s[i] = key < dk ? state[key * stride] : 0.0f;
-    else if (key < dk)
+      s[i] = there && key < dk ? state[key * stride] : 0.0f;
+    else if (there && key < dk)
       state[key * stride] = s[i];
   }
 }

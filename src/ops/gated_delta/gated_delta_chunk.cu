@@ -38,8 +38,8 @@ __device__ inline void slice(const DeltaChunkKernel& a) {
   float* state = a.state + head * a.state_head + j;
   float* ring = a.ring_u + head * a.ring_u_head + j;
   auto* u = reinterpret_cast<float*>(shared_memory()) + thread() / kShares;  // [64, columns]
-  float s[kKeys] = {};
-  if (inside) move_state(a.dk, a.state_key, state, share, true, s);
+  float s[kKeys];
+  move_state(a.dk, a.state_key, state, share, true, s, inside);
   bool changed = false;
   for (int64_t c = 0; c < a.chunks; ++c) {
     const ChunkRows rows(a, c);

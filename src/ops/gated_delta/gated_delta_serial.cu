@@ -20,8 +20,8 @@ __device__ inline void serial(const DeltaSerialKernel& a) {
   const float* v = a.v + head * a.v_head + j;
   const int64_t step = a.key_heads * kWidth;
   const float *q = a.q + key_head * kWidth, *k = a.k + key_head * kWidth;
-  float s[kKeys] = {}, key[kKeys], query[kKeys];
-  if (inside) move_state(a.dk, a.state_key, state, share, true, s);
+  float s[kKeys], key[kKeys], query[kKeys];
+  move_state(a.dk, a.state_key, state, share, true, s, inside);
   load_share(k, share, key);
   load_share(q, share, query);
   float value = v[0], decay = exp_f32(a.g[head]), beta = a.beta[head];
