@@ -40,7 +40,8 @@ echo "records to send: $out/records/parity"
 
 say "a model: greedy tokens as on the CPU"
 for where in cpu "$device"; do
-  "$strata" generate --device "$where" -p 'The Linux kernel' -n 64 --temp 0 >"$logs/text.$where" 2>"$logs/err.$where"
+  "$strata" generate --device "$where" --matmul-activations f32 -p 'The Linux kernel' -n 64 --temp 0 \
+    >"$logs/text.$where" 2>"$logs/err.$where"
 done
 if cmp -s "$logs/text.cpu" "$logs/text.$device"; then echo "the same text"; else
   echo "other text"
