@@ -81,11 +81,10 @@ void write_record(const std::string& folder, const ParityReport& report, const R
   write_document(path, document);
 }
 
-int add_sanitizer_summary(const std::string& folder, const std::string& summary) {
+void add_sanitizer_summary(const std::string& folder, const std::string& summary) {
   try {
     const auto found = nlohmann::ordered_json::parse(read_file(summary, kMaxRecord));
     const std::string device_class = found.at("class");
-    int changed = 0;
     for (const auto& [op, errors] : found.at("errors").items()) {
       const std::filesystem::path arms = std::filesystem::path(folder) / "parity" / op;
       if (!std::filesystem::is_directory(arms)) continue;
@@ -94,10 +93,8 @@ int add_sanitizer_summary(const std::string& folder, const std::string& summary)
         auto document = nlohmann::ordered_json::parse(read_file(entry.path().string(), kMaxRecord));
         document["sanitizer"] = {{"commit", found.at("commit")}, {"date", found.at("date")}, {"errors", errors}};
         write_document(entry.path().string(), document);
-        ++changed;
       }
     }
-    return changed;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::Format, std::string("is no summary of sanitizers: ") + error.what(), summary);
   }

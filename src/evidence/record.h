@@ -31,9 +31,9 @@ struct ParityRecord {
 std::string record_path(const std::string& folder, const std::string& op, const std::string& arm,
                         const std::string& device_class);
 void write_record(const std::string& folder, const ParityReport& report, const RecordContext& context);
-// Writes what compute-sanitizer found (tools/gpu_check.sh: {"class", "commit", "date", "errors": {operator: {tool: errors
-// or null}}}) into the records of that class that have the same operators; how many. Error{Format, File}.
-int add_sanitizer_summary(const std::string& folder, const std::string& summary);
+// Writes what compute-sanitizer found (tools/gpu_sanitize.sh: {"class", "commit", "date", "errors": {operator: {tool:
+// errors or null}}}) into the records of that class that have the same operators. Error{Format, File}.
+void add_sanitizer_summary(const std::string& folder, const std::string& summary);
 // Empty when there is no record; Error{Format} for one that cannot be read.
 std::optional<ParityRecord> read_record(const std::string& folder, const std::string& op, const std::string& arm,
                                         const std::string& device_class);

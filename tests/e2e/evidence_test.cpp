@@ -48,8 +48,8 @@ TEST(Evidence, SummariesOfSanitizersStandInRecords) {
     return nlohmann::json::parse(strata(more).out)[0];
   };
   EXPECT_EQ(row({})["sanitizers"], 0);
-  std::ofstream(summary) << (R"({"class": "cpu-portable", "commit": "c", "date": "d",
-                          "errors": {"norm": {"memcheck": 0, "racecheck": null, "initcheck": 2}, "nothing": {}}})");
+  std::ofstream(summary) << R"({"class": "cpu-portable", "commit": "c", "date": "d",
+                          "errors": {"norm": {"memcheck": 0, "racecheck": null, "initcheck": 2}, "nothing": {}}})";
   const nlohmann::json found = row({"--sanitizer", summary});
   EXPECT_EQ(found["sanitizers"], 2);
   EXPECT_EQ(found["sanitizers_clean"], 1);
@@ -57,7 +57,7 @@ TEST(Evidence, SummariesOfSanitizersStandInRecords) {
   EXPECT_EQ(row({}), found);
   ASSERT_EQ(strata(parity).exit_code, 0);
   EXPECT_EQ(row({})["sanitizers"], 0);
-  std::ofstream(summary) << ("{}");
+  std::ofstream(summary) << "{}";
   const ProcessResult wrong = strata({"evidence", "--records", records, "--sanitizer", summary});
   EXPECT_EQ(wrong.exit_code, 1);
   EXPECT_NE(wrong.err.find("is no summary of sanitizers"), std::string::npos) << wrong.err;
