@@ -51,11 +51,11 @@ const void* lattice_grid(DType type) {
 }
 
 const void* packed_lattice_grid(DType type) {
-  static const auto kIq2xxs = packed(DType::IQ2_XXS, gguf::kIq2xxsGrid);
-  static const auto kIq2xs = packed(DType::IQ2_XS, gguf::kIq2xsGrid);
-  static const auto kIq2s = packed(DType::IQ2_S, gguf::kIq2sGrid);
-  static const auto kIq3xxs = packed(DType::IQ3_XXS, gguf::kIq3xxsGrid);
-  static const auto kIq3s = packed(DType::IQ3_S, gguf::kIq3sGrid);
+  alignas(64) static const auto kIq2xxs = packed(DType::IQ2_XXS, gguf::kIq2xxsGrid);
+  alignas(64) static const auto kIq2xs = packed(DType::IQ2_XS, gguf::kIq2xsGrid);
+  alignas(64) static const auto kIq2s = packed(DType::IQ2_S, gguf::kIq2sGrid);
+  alignas(64) static const auto kIq3xxs = packed(DType::IQ3_XXS, gguf::kIq3xxsGrid);
+  alignas(64) static const auto kIq3s = packed(DType::IQ3_S, gguf::kIq3sGrid);
   switch (type) {
     case DType::IQ2_XXS: return kIq2xxs.data();
     case DType::IQ2_XS: return kIq2xs.data();
@@ -67,11 +67,11 @@ const void* packed_lattice_grid(DType type) {
 }
 
 const void* lattice_planes(DType type) {
-  static const auto kIq2xxs = planes(DType::IQ2_XXS, gguf::kIq2xxsGrid);
-  static const auto kIq2xs = planes(DType::IQ2_XS, gguf::kIq2xsGrid);
-  static const auto kIq2s = planes(DType::IQ2_S, gguf::kIq2sGrid);
-  static const auto kIq3xxs = planes(DType::IQ3_XXS, gguf::kIq3xxsGrid);
-  static const auto kIq3s = planes(DType::IQ3_S, gguf::kIq3sGrid);
+  alignas(64) static const auto kIq2xxs = planes(DType::IQ2_XXS, gguf::kIq2xxsGrid);
+  alignas(64) static const auto kIq2xs = planes(DType::IQ2_XS, gguf::kIq2xsGrid);
+  alignas(64) static const auto kIq2s = planes(DType::IQ2_S, gguf::kIq2sGrid);
+  alignas(64) static const auto kIq3xxs = planes(DType::IQ3_XXS, gguf::kIq3xxsGrid);
+  alignas(64) static const auto kIq3s = planes(DType::IQ3_S, gguf::kIq3sGrid);
   switch (type) {
     case DType::IQ2_XXS: return kIq2xxs.data();
     case DType::IQ2_XS: return kIq2xs.data();

@@ -18,7 +18,6 @@ namespace {
 constexpr int kFewRows = 8;
 constexpr int64_t kAhead = 6144;  // bytes between what is read and what is asked for
 
-STRATA_SIMD __m512 both8(__m256 low, __m256 high) { return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1); }
 STRATA_SIMD __m512i load512(const void* p) { return _mm512_loadu_si512(p); }
 
 // Sums of four neighbours in each register, four registers side by side.
@@ -71,22 +70,33 @@ STRATA_SIMD __m512i block_sums_transposed_x(__m512i first, __m512i second) {
                           _mm512_permutex2var_epi32(first, odd, second));
 }
 
+// Scales of the blocks of two pieces.
+template <DType type>
+STRATA_SIMD __m512 scales_of_both(const uint8_t* p, const uint8_t* q) {
+  if constexpr (Is<type>::kLattice) return Lattice<type>::scales(p, q);
+  return both8(Levels<type>::scales(p), Levels<type>::scales(q));
+}
 // Whole scales of halves of blocks, in the order of their sums.
 template <DType type>
-STRATA_SIMD __m512i halves_of(const uint8_t* p) {
-  __m128i halves = Levels<type>::halves(p);
-  if constexpr (transposed<type>())
-    halves = _mm_shuffle_epi8(halves, _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15));
-  return _mm512_cvtepi8_epi32(halves);
+STRATA_SIMD void halves_of_both(const uint8_t* p, const uint8_t* q, __m512i& first, __m512i& second) {
+  if constexpr (transposed<type>()) {
+    Lattice<type>::halves(p, q, first, second);
+  } else {
+    first = _mm512_cvtepi8_epi32(Levels<type>::halves(p));
+    second = _mm512_cvtepi8_epi32(Levels<type>::halves(q));
+  }
 }
 
 // Sums of sixteen bytes' products, where halves of blocks have scales of their own multiplied with them.
 template <DType type>
 STRATA_SIMD __m512i piece_sums(const __m512i (&z)[4], const Int8Piece& x, __m512i halves) {
   if constexpr (transposed<type>()) {
-    __m512i sum = Is<type>::kHalves ? load512(x.start) : _mm512_setzero_si512();
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) sum = _mm512_dpbusd_epi32(sum, z[j], load512(x.q + 64 * j));
+    __m512i sum = Is<type>::kHalves ? load512(x.start) : _mm512_setzero_si512(), other = _mm512_setzero_si512();
+    sum = _mm512_dpbusd_epi32(sum, z[0], load512(x.q));
+    other = _mm512_dpbusd_epi32(other, z[1], load512(x.q + 64));
+    sum = _mm512_dpbusd_epi32(sum, z[2], load512(x.q + 128));
+    other = _mm512_dpbusd_epi32(other, z[3], load512(x.q + 192));
+    sum = _mm512_add_epi32(sum, other);
     return Is<type>::kHalves ? _mm512_mullo_epi32(sum, halves) : sum;
   }
   __m512i sums[4];
@@ -108,11 +118,8 @@ template <DType type>
 STRATA_SIMD void unpack_two(const uint8_t* p, const uint8_t* q, const void* grid, Unpacked<type>& w) {
   using F = Levels<type>;
   unpack_both<type>(p, q, grid, w.first, w.second);
-  w.scales = both8(F::scales(p), F::scales(q));
-  if constexpr (Is<type>::kHalves) {
-    w.first_halves = halves_of<type>(p);
-    w.second_halves = halves_of<type>(q);
-  }
+  w.scales = scales_of_both<type>(p, q);
+  if constexpr (Is<type>::kHalves) halves_of_both<type>(p, q, w.first_halves, w.second_halves);
   if constexpr (Is<type>::kMinima) w.minima = both8(F::minima(p), F::minima(q));
 }
 
@@ -283,7 +290,7 @@ STRATA_SIMD void pack_scales(const uint8_t* const (&w)[16], PanelBlock* const (&
   }
   if constexpr (Is<type>::kHalves) {
 #pragma GCC unroll 16
-    for (int c = 0; c < 16; ++c) rows[c] = halves_of<type>(w[c]);
+    for (int c = 0; c < 16; c += 2) halves_of_both<type>(w[c], w[c + 1], rows[c], rows[c + 1]);
     transpose16(rows);
 #pragma GCC unroll 16
     for (int h = 0; h < 16; ++h)

@@ -159,6 +159,9 @@ struct Lattice {
     LatticePiece<type>::unpack(p, static_cast<const uint16_t*>(grid), first);
     LatticePiece<type>::unpack(q, static_cast<const uint16_t*>(grid), second);
   }
+  STRATA_SIMD __m512 scales(const uint8_t* p, const uint8_t* q) {
+    return both8(Levels<type>::scales(p), Levels<type>::scales(q));
+  }
 };
 
 }  // namespace

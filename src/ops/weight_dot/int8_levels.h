@@ -27,6 +27,7 @@ template <const Levels16& levels, int offset>
 STRATA_SIMD __m512i raised_table() {
   return _mm512_broadcast_i32x4(_mm_add_epi8(load128(levels), _mm_set1_epi8(static_cast<char>(offset))));
 }
+STRATA_SIMD __m512 both8(__m256 low, __m256 high) { return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1); }
 STRATA_SIMD __m512i raised(__m512i levels) { return _mm512_xor_si512(levels, _mm512_set1_epi8(-128)); }
 // Bits of bytes that stay in their byte, after a mask.
 template <int by>
