@@ -146,15 +146,23 @@ STRATA_SIMD void few_column(const Int8Few& a, const uint8_t* w, F32x16* sums) {
   const int64_t rows = fixed != 0 ? fixed : a.rows;
   const int64_t pieces = (a.in + kPiece - 1) / kPiece, whole = a.in / kPiece;
   for (int64_t r = 0; r < rows; ++r) sums[r] = zero16();
+  const Int8Piece* x0 = a.x[0];
+  const void* grid = a.grid;
+  constexpr bool kAlone = fixed == 1;  // nothing is stored in the loop, so that tables can stay in registers
+  __m512 alone = _mm512_setzero_ps();
   int64_t p = 0;
   for (; p + 2 <= whole; p += 2, w += 2 * kBytes) {
 #pragma GCC unroll 16
     for (int64_t line = 0; line < 2 * kBytes; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(w + kAhead + line), _MM_HINT_T0);
     Unpacked<type> two;
-    unpack_two<type>(w, w + kBytes, a.grid, two);
-    for (int64_t r = 0; r < rows; ++r) sums[r].v = add_two<type>(two, a.x[r][p], a.x[r][p + 1], 0xffff, sums[r].v);
+    unpack_two<type>(w, w + kBytes, grid, two);
+    if constexpr (kAlone)
+      alone = add_two<type>(two, x0[p], x0[p + 1], 0xffff, alone);
+    else
+      for (int64_t r = 0; r < rows; ++r) sums[r].v = add_two<type>(two, a.x[r][p], a.x[r][p + 1], 0xffff, sums[r].v);
   }
+  if constexpr (kAlone) sums[0].v = alone;
   if (p < pieces) {  // two of which the second is not whole, or one
     uint8_t copy[kBytes];
     const bool two = p + 2 == pieces;
@@ -174,12 +182,10 @@ STRATA_SIMD void few_rows(const Int8Few& a) {
     const int64_t wide = a.count - column < 4 ? a.count - column : 4;
     for (int64_t c = 0; c < wide; ++c) few_column<type, fixed>(a, a.weights + (column + c) * a.weight_stride, sums[c]);
     for (int64_t r = 0; r < rows; ++r) {
-      float four[4];
-      _mm_storeu_ps(four, sums4(sums[0][r], sums[1][r], sums[2][r], sums[3][r]));
-      for (int64_t c = 0; c < wide; ++c) {
-        const float product = four[c] * a.scale;
-        a.y[r][column + c] = a.bias != nullptr ? product + a.bias[column + c] : product;
-      }
+      const __mmask8 present = static_cast<__mmask8>((1 << wide) - 1);
+      __m128 product = _mm_mul_ps(sums4(sums[0][r], sums[1][r], sums[2][r], sums[3][r]), _mm_set1_ps(a.scale));
+      if (a.bias != nullptr) product = _mm_add_ps(product, _mm_maskz_loadu_ps(present, a.bias + column));
+      _mm_mask_storeu_ps(a.y[r] + column, present, product);
     }
   }
 }

@@ -143,6 +143,10 @@ template <const Table64& places>
 STRATA_SIMD __m512i gathered(__m512i first, __m512i second) {
   return _mm512_permutex2var_epi8(first, _mm512_load_si512(places.byte), second);
 }
+// Not loaded again where it is used again: it crosses a line of the cache.
+STRATA_SIMD void loaded_once(__m512i& loaded) { asm("" : "+v"(loaded)); }
+// Tables that do not fit the registers: read from the cache each time, not from where they would have been put aside.
+STRATA_SIMD void read_anew(const void*& grid) { asm volatile("" : "+r"(grid)); }
 constexpr Table64 kLowBytes = places_of(0, 1, 2), kHighBytes = places_of(1, 1, 2), kLowFours = places_of(0, 4, 8),
                   kInOrder = places_of(0, 1, 1);
 STRATA_SIMD __m512i gathered32(const uint8_t* first, const uint8_t* second) {
@@ -206,7 +210,10 @@ template <>
 struct Lattice<DType::IQ2_XS> : WithHalves<66> {
   STRATA_SIMD void unpack_two(const uint8_t* p, const uint8_t* q, const void* grid, __m512i (&first)[4],
                               __m512i (&second)[4]) {
-    const __m512i a = _mm512_loadu_si512(p + 2), b = _mm512_loadu_si512(q + 2);
+    read_anew(grid);
+    __m512i a = _mm512_loadu_si512(p + 2), b = _mm512_loadu_si512(q + 2);
+    loaded_once(a);
+    loaded_once(b);
     const __m512i index = gathered<kLowBytes>(a, b), rest = gathered<kHighBytes>(a, b);
     const HighBits high = {_mm512_movepi8_mask(index), _mm512_test_epi8_mask(rest, _mm512_set1_epi8(1)), 0};
     two_bit_pieces<9>(index, high, grid, bits_by<kFirstSignsUpper>(rest), bits_by<kLastSignsUpper>(rest), first,
@@ -218,6 +225,7 @@ template <>
 struct Lattice<DType::IQ2_S> : WithHalves<74> {
   STRATA_SIMD void unpack_two(const uint8_t* p, const uint8_t* q, const void* grid, __m512i (&first)[4],
                               __m512i (&second)[4]) {
+    read_anew(grid);
     const __m512i index = gathered32(p + 2, q + 2);
     const auto eight = [](const uint8_t* at) __attribute__((always_inline)) {
       return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at));
