@@ -23,6 +23,7 @@ bool CpuFeatures::has(CpuIsa isa) const {
     case CpuIsa::Avx2: return avx2;
     case CpuIsa::Avx512: return avx512;
     case CpuIsa::Avx512Vnni: return avx512 && avx512_vnni;
+    case CpuIsa::Avx512Vbmi: return avx512 && avx512_vnni && avx512_vbmi;
     case CpuIsa::Avx512Bf16: return avx512 && avx512_bf16;
   }
   return false;
@@ -35,6 +36,7 @@ std::string CpuFeatures::refusal(CpuIsa isa) const {
 CpuFeatures CpuFeatures::limited_to(CpuIsa isa) const {
   CpuFeatures rest = *this;
   if (isa < CpuIsa::Avx512Bf16) rest.avx512_bf16 = false;
+  if (isa < CpuIsa::Avx512Vbmi) rest.avx512_vbmi = false;
   if (isa < CpuIsa::Avx512Vnni) rest.avx512_vnni = false;
   if (isa < CpuIsa::Avx512) rest.avx512 = false;
   if (isa < CpuIsa::Avx2) rest.avx2 = false;
@@ -48,6 +50,7 @@ CpuFeatures cpu_features() {
   found.avx512 = found.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   found.avx512_vnni = found.avx512 && __builtin_cpu_supports("avx512vnni");
+  found.avx512_vbmi = found.avx512_vnni && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni");
   found.avx512_bf16 = found.avx512 && __builtin_cpu_supports("avx512bf16");
 #endif
   return found;
@@ -59,6 +62,7 @@ std::string to_string(CpuIsa isa) {
     case CpuIsa::Avx2: return "AVX2 with FMA and F16C";
     case CpuIsa::Avx512: return "AVX-512";
     case CpuIsa::Avx512Vnni: return "AVX-512 VNNI";
+    case CpuIsa::Avx512Vbmi: return "AVX-512 VBMI with GFNI";
     case CpuIsa::Avx512Bf16: return "AVX-512 BF16";
   }
   return {};
@@ -73,6 +77,7 @@ std::string describe(const CpuFeatures& features) {
   if (features.avx2) text += ", AVX2";
   if (features.avx512) text += ", AVX-512";
   if (features.avx512_vnni) text += " VNNI";
+  if (features.avx512_vbmi) text += " VBMI";
   if (features.avx512_bf16) text += " BF16";
   return text;
 }

@@ -49,7 +49,7 @@ constexpr std::array kKernels{
     SettingSpec{.name = "cpu.isa",
                 .type = SettingType::Choice,
                 .default_text = "auto",
-                .choices = "auto|portable|avx2|avx512|avx512-vnni|avx512-bf16",
+                .choices = "auto|portable|avx2|avx512|avx512-vnni|avx512-vbmi|avx512-bf16",
                 .group = "Arms",
                 .help = "the most that CPU arms may use; auto: all that the processor has"},
     SettingSpec{.name = "select.wmma",
@@ -86,6 +86,7 @@ CpuFeatures allowed_cpu(const Settings& settings) {
   if (isa == "avx2") return found.limited_to(CpuIsa::Avx2);
   if (isa == "avx512") return found.limited_to(CpuIsa::Avx512);
   if (isa == "avx512-vnni") return found.limited_to(CpuIsa::Avx512Vnni);
+  if (isa == "avx512-vbmi") return found.limited_to(CpuIsa::Avx512Vbmi);
   return found;
 }
 

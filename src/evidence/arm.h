@@ -32,6 +32,7 @@ inline std::string cpu_class(CpuIsa isa) {
     case CpuIsa::Avx2: return "cpu-avx2";
     case CpuIsa::Avx512: return "cpu-avx512";
     case CpuIsa::Avx512Vnni: return "cpu-avx512vnni";
+    case CpuIsa::Avx512Vbmi: return "cpu-avx512vbmi";
     case CpuIsa::Avx512Bf16: return "cpu-avx512bf16";
   }
   return {};

@@ -9,6 +9,7 @@ void experts_avx2(Queue& queue, const ExpertsArgs& args);      // lanes.cpp, as 
 void experts_avx512(Queue& queue, const ExpertsArgs& args);
 void experts_avx2_int8(Queue& queue, const ExpertsArgs& args);
 void experts_avx512_vnni(Queue& queue, const ExpertsArgs& args);
+void experts_avx512_vbmi(Queue& queue, const ExpertsArgs& args);
 void experts_device_f32(Queue& queue, const ExpertsArgs& args);  // device.cpp, as the next
 void experts_device_mma(Queue& queue, const ExpertsArgs& args);
 std::string experts_mma_refusal(const ExpertsArgs& args);
@@ -38,6 +39,7 @@ std::string mma_refusal(const ExpertsArgs& args) {
 constexpr Arm<ExpertsArgs> kArms[] = {
     {"mma", mma_refusal, experts_device_mma, true, false, CpuIsa::Portable, &kernel_image_experts_mma},
     {"f32", f32_refusal, experts_device_f32, true, false, CpuIsa::Portable, &kernel_image_experts_f32},
+    {"avx512-vbmi", int8_refusal, experts_avx512_vbmi, true, false, CpuIsa::Avx512Vbmi},
     {"avx512-vnni", int8_refusal, experts_avx512_vnni, true, false, CpuIsa::Avx512Vnni},
     {"avx2-int8", int8_refusal, experts_avx2_int8, true, false, CpuIsa::Avx2},
     {"avx512", lanes_refusal, experts_avx512, true, false, CpuIsa::Avx512},

@@ -157,5 +157,8 @@ void experts_avx2_int8(Queue& queue, const ExpertsArgs& args) {
 void experts_avx512_vnni(Queue& queue, const ExpertsArgs& args) {
   Experts(args, {kWeightDotAvx512, &kInt8Avx512Vnni}).run(queue);
 }
+void experts_avx512_vbmi(Queue& queue, const ExpertsArgs& args) {
+  Experts(args, {kWeightDotAvx512, &kInt8Avx512Vbmi}).run(queue);
+}
 
 }  // namespace strata

@@ -9,6 +9,7 @@ void matmul_avx2(Queue& queue, const MatmulArgs& args);      // lanes.cpp, as th
 void matmul_avx512(Queue& queue, const MatmulArgs& args);
 void matmul_avx2_int8(Queue& queue, const MatmulArgs& args);  // int8.cpp, as the next
 void matmul_avx512_vnni(Queue& queue, const MatmulArgs& args);
+void matmul_avx512_vbmi(Queue& queue, const MatmulArgs& args);
 void matmul_device_f32(Queue& queue, const MatmulArgs& args);  // device.cpp
 void matmul_device_mma(Queue& queue, const MatmulArgs& args);  // device_mma.cpp, as the next
 std::string matmul_mma_refusal(const MatmulArgs& args);
@@ -25,6 +26,7 @@ std::string mma_refusal(const MatmulArgs& args) { return rounds(args) ? f32_refu
 constexpr Arm<MatmulArgs> kArms[] = {
     {"mma", mma_refusal, matmul_device_mma, true, false, CpuIsa::Portable, &kernel_image_matmul_mma},
     {"f32", f32_refusal, matmul_device_f32, true, false, CpuIsa::Portable, &kernel_image_matmul_f32},
+    {"avx512-vbmi", int8_refusal, matmul_avx512_vbmi, true, false, CpuIsa::Avx512Vbmi},
     {"avx512-vnni", int8_refusal, matmul_avx512_vnni, true, false, CpuIsa::Avx512Vnni},
     {"avx2-int8", int8_refusal, matmul_avx2_int8, true, false, CpuIsa::Avx2},
     {"avx512", f32_refusal, matmul_avx512, true, false, CpuIsa::Avx512},

@@ -28,5 +28,6 @@ void run(Queue& queue, const MatmulArgs& args, const Int8Kernel& kernel) {
 
 void matmul_avx2_int8(Queue& queue, const MatmulArgs& args) { run(queue, args, kInt8Avx2); }
 void matmul_avx512_vnni(Queue& queue, const MatmulArgs& args) { run(queue, args, kInt8Avx512Vnni); }
+void matmul_avx512_vbmi(Queue& queue, const MatmulArgs& args) { run(queue, args, kInt8Avx512Vbmi); }
 
 }  // namespace strata

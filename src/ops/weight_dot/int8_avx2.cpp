@@ -1,3 +1,4 @@
+#include "ops/weight_dot/grid.h"
 #include "ops/weight_dot/int8_kernel_avx2.h"
 #include "ops/weight_dot/int8_round.h"
 
@@ -13,6 +14,7 @@ Int8PackFn no_panels(DType) { return nullptr; }
 
 }  // namespace
 
-constinit const Int8Kernel kInt8Avx2{false, INT64_MAX, 4, 1, 0, few_of, no_panels, nullptr, round_row, activate};
+constinit const Int8Kernel kInt8Avx2{lattice_grid, int8_traits, INT64_MAX, 4,         1,       0,
+                                     few_of,       no_panels,   nullptr,   round_row, activate};
 
 }  // namespace strata

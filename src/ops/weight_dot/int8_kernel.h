@@ -2,10 +2,13 @@
 // product has 16 lanes: lane l of 8 takes block l of every other piece of 256 from the first on, lane 8 + l that of the
 // pieces between, by fused multiply-adds of whole sums with their scales in order; then the tree of sum16 joins the
 // lanes. One row of x and many go through the same sums, so that no bit depends on how many there are.
+//
+// Lattice<type> comes from the header that is included before: of lattice types unpack_two(p, q, grid, first, second)
+// for two pieces; whether kTransposed; levels are kStep times the bytes that it gives, less the offset.
 #pragma once
 
 #include "base/simd.h"
-#include "ops/weight_dot/int8_lattice.h"
+#include "ops/weight_dot/int8_levels.h"
 #include "ops/weight_dot/int8_types.h"
 #include "ops/weight_dot/simd_sums.h"
 
@@ -15,7 +18,6 @@ namespace {
 constexpr int kFewRows = 8;
 constexpr int64_t kAhead = 6144;  // bytes between what is read and what is asked for
 
-STRATA_SIMD __m512 both8(__m256 low, __m256 high) { return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1); }
 STRATA_SIMD __m512i load512(const void* p) { return _mm512_loadu_si512(p); }
 
 // Sums of four neighbours in each register, four registers side by side.
@@ -32,20 +34,71 @@ STRATA_SIMD __m512i block_sums(__m512i first, __m512i second) {
 }
 
 template <DType type>
+constexpr bool transposed() {
+  if constexpr (Is<type>::kLattice) return Lattice<type>::kTransposed;
+  return type == DType::Q2_0;
+}
+template <DType type>
+constexpr int step() {
+  if constexpr (Is<type>::kLattice) return Lattice<type>::kStep;
+  return 1;
+}
+
+template <DType type>
 STRATA_SIMD void unpack(const uint8_t* p, const void* grid, __m512i (&z)[4]) {
-  if constexpr (Lattice<type>::value) {
-    Lattice<type>::unpack(p, static_cast<const uint16_t*>(grid), z);
+  z[0] = Levels<type>::template levels<0>(p, grid);
+  z[1] = Levels<type>::template levels<1>(p, grid);
+  z[2] = Levels<type>::template levels<2>(p, grid);
+  z[3] = Levels<type>::template levels<3>(p, grid);
+}
+template <DType type>
+STRATA_SIMD void unpack_both(const uint8_t* p, const uint8_t* q, const void* grid, __m512i (&first)[4],
+                             __m512i (&second)[4]) {
+  if constexpr (Is<type>::kLattice) {
+    Lattice<type>::unpack_two(p, q, grid, first, second);
   } else {
-    z[0] = Levels<type>::template levels<0>(p, grid);
-    z[1] = Levels<type>::template levels<1>(p, grid);
-    z[2] = Levels<type>::template levels<2>(p, grid);
-    z[3] = Levels<type>::template levels<3>(p, grid);
+    unpack<type>(p, grid, first);
+    unpack<type>(q, grid, second);
+  }
+}
+
+// Sums of eight from those of sixteen elements in order, of two pieces.
+STRATA_SIMD __m512i block_sums_transposed_x(__m512i first, __m512i second) {
+  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  const __m512i odd = _mm512_or_si512(even, _mm512_set1_epi32(1));
+  return _mm512_add_epi32(_mm512_permutex2var_epi32(first, even, second),
+                          _mm512_permutex2var_epi32(first, odd, second));
+}
+
+// Scales of the blocks of two pieces.
+template <DType type>
+STRATA_SIMD __m512 scales_of_both(const uint8_t* p, const uint8_t* q) {
+  if constexpr (Is<type>::kLattice) return Lattice<type>::scales(p, q);
+  return both8(Levels<type>::scales(p), Levels<type>::scales(q));
+}
+// Whole scales of halves of blocks, in the order of their sums.
+template <DType type>
+STRATA_SIMD void halves_of_both(const uint8_t* p, const uint8_t* q, __m512i& first, __m512i& second) {
+  if constexpr (transposed<type>()) {
+    Lattice<type>::halves(p, q, first, second);
+  } else {
+    first = _mm512_cvtepi8_epi32(Levels<type>::halves(p));
+    second = _mm512_cvtepi8_epi32(Levels<type>::halves(q));
   }
 }
 
 // Sums of sixteen bytes' products, where halves of blocks have scales of their own multiplied with them.
 template <DType type>
 STRATA_SIMD __m512i piece_sums(const __m512i (&z)[4], const Int8Piece& x, __m512i halves) {
+  if constexpr (transposed<type>()) {
+    __m512i sum = Is<type>::kHalves ? load512(x.start) : _mm512_setzero_si512(), other = _mm512_setzero_si512();
+    sum = _mm512_dpbusd_epi32(sum, z[0], load512(x.q));
+    other = _mm512_dpbusd_epi32(other, z[1], load512(x.q + 64));
+    sum = _mm512_dpbusd_epi32(sum, z[2], load512(x.q + 128));
+    other = _mm512_dpbusd_epi32(other, z[3], load512(x.q + 192));
+    sum = _mm512_add_epi32(sum, other);
+    return Is<type>::kHalves ? _mm512_mullo_epi32(sum, halves) : sum;
+  }
   __m512i sums[4];
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) sums[j] = _mm512_dpbusd_epi32(_mm512_setzero_si512(), z[j], load512(x.q + 64 * j));
@@ -64,13 +117,9 @@ struct Unpacked {
 template <DType type>
 STRATA_SIMD void unpack_two(const uint8_t* p, const uint8_t* q, const void* grid, Unpacked<type>& w) {
   using F = Levels<type>;
-  unpack<type>(p, grid, w.first);
-  unpack<type>(q, grid, w.second);
-  w.scales = both8(F::scales(p), F::scales(q));
-  if constexpr (Is<type>::kHalves) {
-    w.first_halves = _mm512_cvtepi8_epi32(F::halves(p));
-    w.second_halves = _mm512_cvtepi8_epi32(F::halves(q));
-  }
+  unpack_both<type>(p, q, grid, w.first, w.second);
+  w.scales = scales_of_both<type>(p, q);
+  if constexpr (Is<type>::kHalves) halves_of_both<type>(p, q, w.first_halves, w.second_halves);
   if constexpr (Is<type>::kMinima) w.minima = both8(F::minima(p), F::minima(q));
 }
 
@@ -79,7 +128,8 @@ STRATA_SIMD __m512 add_two(const Unpacked<type>& w, const Int8Piece& x, const In
                            __m512 sum) {
   const __m512i first = piece_sums<type>(w.first, x, w.first_halves);
   const __m512i second = piece_sums<type>(w.second, y, w.second_halves);
-  __m512i whole = block_sums(first, second);
+  __m512i whole = transposed<type>() ? block_sums_transposed_x(first, second) : block_sums(first, second);
+  if constexpr (step<type>() == 2) whole = _mm512_add_epi32(whole, whole);
   if constexpr (!Is<type>::kHalves && !Is<type>::kMinima)
     whole = _mm512_add_epi32(whole, _mm512_inserti64x4(_mm512_castsi256_si512(load256(x.start)), load256(y.start), 1));
   const __m512 scales = _mm512_mul_ps(w.scales, both8(_mm256_load_ps(x.scale), _mm256_load_ps(y.scale)));
@@ -96,15 +146,23 @@ STRATA_SIMD void few_column(const Int8Few& a, const uint8_t* w, F32x16* sums) {
   const int64_t rows = fixed != 0 ? fixed : a.rows;
   const int64_t pieces = (a.in + kPiece - 1) / kPiece, whole = a.in / kPiece;
   for (int64_t r = 0; r < rows; ++r) sums[r] = zero16();
+  const Int8Piece* x0 = a.x[0];
+  const void* grid = a.grid;
+  constexpr bool kAlone = fixed == 1;  // nothing is stored in the loop, so that tables can stay in registers
+  __m512 alone = _mm512_setzero_ps();
   int64_t p = 0;
   for (; p + 2 <= whole; p += 2, w += 2 * kBytes) {
 #pragma GCC unroll 16
     for (int64_t line = 0; line < 2 * kBytes; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(w + kAhead + line), _MM_HINT_T0);
     Unpacked<type> two;
-    unpack_two<type>(w, w + kBytes, a.grid, two);
-    for (int64_t r = 0; r < rows; ++r) sums[r].v = add_two<type>(two, a.x[r][p], a.x[r][p + 1], 0xffff, sums[r].v);
+    unpack_two<type>(w, w + kBytes, grid, two);
+    if constexpr (kAlone)
+      alone = add_two<type>(two, x0[p], x0[p + 1], 0xffff, alone);
+    else
+      for (int64_t r = 0; r < rows; ++r) sums[r].v = add_two<type>(two, a.x[r][p], a.x[r][p + 1], 0xffff, sums[r].v);
   }
+  if constexpr (kAlone) sums[0].v = alone;
   if (p < pieces) {  // two of which the second is not whole, or one
     uint8_t copy[kBytes];
     const bool two = p + 2 == pieces;
@@ -124,12 +182,10 @@ STRATA_SIMD void few_rows(const Int8Few& a) {
     const int64_t wide = a.count - column < 4 ? a.count - column : 4;
     for (int64_t c = 0; c < wide; ++c) few_column<type, fixed>(a, a.weights + (column + c) * a.weight_stride, sums[c]);
     for (int64_t r = 0; r < rows; ++r) {
-      float four[4];
-      _mm_storeu_ps(four, sums4(sums[0][r], sums[1][r], sums[2][r], sums[3][r]));
-      for (int64_t c = 0; c < wide; ++c) {
-        const float product = four[c] * a.scale;
-        a.y[r][column + c] = a.bias != nullptr ? product + a.bias[column + c] : product;
-      }
+      const __mmask8 present = static_cast<__mmask8>((1 << wide) - 1);
+      __m128 product = _mm_mul_ps(sums4(sums[0][r], sums[1][r], sums[2][r], sums[3][r]), _mm_set1_ps(a.scale));
+      if (a.bias != nullptr) product = _mm_add_ps(product, _mm_maskz_loadu_ps(present, a.bias + column));
+      _mm_mask_storeu_ps(a.y[r] + column, present, product);
     }
   }
 }
@@ -180,12 +236,15 @@ STRATA_SIMD void transpose16(__m512i (&r)[16]) {
   }
 }
 
-STRATA_SIMD void pack_rows(__m512i (&rows)[16], PanelBlock& low, PanelBlock& high) {
+// Register j of the piece, of sixteen weight rows.
+template <DType type>
+STRATA_SIMD void pack_rows(__m512i (&rows)[16], int j, PanelBlock* const (&blocks)[8]) {
   transpose16(rows);
-#pragma GCC unroll 8
-  for (int k = 0; k < 8; ++k) {
-    _mm512_store_si512(low.levels[k], rows[k]);
-    _mm512_store_si512(high.levels[k], rows[k + 8]);
+#pragma GCC unroll 16
+  for (int k = 0; k < 16; ++k) {
+    const __m512i levels = step<type>() == 2 ? _mm512_add_epi8(rows[k], rows[k]) : rows[k];
+    _mm512_store_si512(transposed<type>() ? blocks[k / 2]->levels[k % 2 * 4 + j] : blocks[j + k / 8 * 4]->levels[k % 8],
+                       levels);
   }
 }
 
@@ -194,20 +253,23 @@ STRATA_SIMD void pack_levels(const uint8_t* const (&w)[16], const void* grid, Pa
   __m512i rows[16];
 #pragma GCC unroll 16
   for (int c = 0; c < 16; ++c) rows[c] = Levels<type>::template levels<j>(w[c], grid);
-  pack_rows(rows, *blocks[j], *blocks[j + 4]);
+  pack_rows<type>(rows, j, blocks);
 }
 
 template <DType type>
 STRATA_SIMD void pack_piece(const uint8_t* const (&w)[16], const void* grid, PanelBlock* const (&blocks)[8]) {
-  if constexpr (Lattice<type>::value) {  // a row is unpacked whole
+  if constexpr (Is<type>::kLattice) {  // a row is unpacked whole
     __m512i rows[4][16];
-    for (int c = 0; c < 16; ++c) {
-      __m512i z[4];
-      unpack<type>(w[c], grid, z);
+    for (int c = 0; c < 16; c += 2) {
+      __m512i first[4], second[4];
+      unpack_both<type>(w[c], w[c + 1], grid, first, second);
 #pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) rows[j][c] = z[j];
+      for (int j = 0; j < 4; ++j) {
+        rows[j][c] = first[j];
+        rows[j][c + 1] = second[j];
+      }
     }
-    for (int j = 0; j < 4; ++j) pack_rows(rows[j], *blocks[j], *blocks[j + 4]);
+    for (int j = 0; j < 4; ++j) pack_rows<type>(rows[j], j, blocks);
   } else {
     pack_levels<type, 0>(w, grid, blocks);
     pack_levels<type, 1>(w, grid, blocks);
@@ -234,10 +296,11 @@ STRATA_SIMD void pack_scales(const uint8_t* const (&w)[16], PanelBlock* const (&
   }
   if constexpr (Is<type>::kHalves) {
 #pragma GCC unroll 16
-    for (int c = 0; c < 16; ++c) rows[c] = _mm512_cvtepi8_epi32(F::halves(w[c]));
+    for (int c = 0; c < 16; c += 2) halves_of_both<type>(w[c], w[c + 1], rows[c], rows[c + 1]);
     transpose16(rows);
 #pragma GCC unroll 16
-    for (int h = 0; h < 16; ++h) _mm512_store_si512(blocks[h / 2]->extra[h % 2], rows[start_slot(h)]);
+    for (int h = 0; h < 16; ++h)
+      _mm512_store_si512(blocks[h / 2]->extra[h % 2], rows[half_slot(h, transposed<type>())]);
   }
 }
 
@@ -273,11 +336,13 @@ STRATA_SIMD __m512i four_bytes(const int8_t* p) {
 enum class Kind { Plain, Minima, Halves };
 
 // One block of `rows` rows of x with `groups` panels.
-template <Kind kind, int rows, int groups>
+template <Kind kind, bool transposed_x, int rows, int groups>
 STRATA_SIMD void add_block(const PanelBlock* const* w, const Int8Piece* const* x, int64_t piece, int block,
                            __m512 (&sums)[rows][groups]) {
   __m512i whole[rows][groups];
-  const int at = 64 * (block % 4) + 32 * (block / 4);
+  const auto place = [block](int k) __attribute__((always_inline)) {
+    return transposed_x ? 64 * (k % 4) + 8 * block + 4 * (k / 4) : 64 * (block % 4) + 32 * (block / 4) + 4 * k;
+  };
   const auto products = [&](int first, int last, const __m512i* start) __attribute__((always_inline)) {
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
@@ -290,7 +355,7 @@ STRATA_SIMD void add_block(const PanelBlock* const* w, const Int8Piece* const* x
       for (int g = 0; g < groups; ++g) levels[g] = _mm512_load_si512(w[g]->levels[k]);
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) {
-        const __m512i four = four_bytes(x[r][piece].q + at + 4 * k);
+        const __m512i four = four_bytes(x[r][piece].q + place(k));
 #pragma GCC unroll 4
         for (int g = 0; g < groups; ++g) whole[r][g] = _mm512_dpbusd_epi32(whole[r][g], levels[g], four);
       }
@@ -300,14 +365,15 @@ STRATA_SIMD void add_block(const PanelBlock* const* w, const Int8Piece* const* x
   if constexpr (kind == Kind::Halves) {
     __m512i first[rows][groups];
 #pragma GCC unroll 8
-    for (int r = 0; r < rows; ++r) start[r] = _mm512_set1_epi32(x[r][piece].start[start_slot(2 * block)]);
+    for (int r = 0; r < rows; ++r) start[r] = _mm512_set1_epi32(x[r][piece].start[half_slot(2 * block, transposed_x)]);
     products(0, 4, start);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
       for (int g = 0; g < groups; ++g) first[r][g] = _mm512_mullo_epi32(whole[r][g], _mm512_load_si512(w[g]->extra[0]));
 #pragma GCC unroll 8
-    for (int r = 0; r < rows; ++r) start[r] = _mm512_set1_epi32(x[r][piece].start[start_slot(2 * block + 1)]);
+    for (int r = 0; r < rows; ++r)
+      start[r] = _mm512_set1_epi32(x[r][piece].start[half_slot(2 * block + 1, transposed_x)]);
     products(4, 8, start);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
@@ -346,7 +412,7 @@ STRATA_SIMD void put_panel(const Int8Panel& a, int64_t row, int64_t group, const
   }
 }
 
-template <Kind kind, int rows, int groups>
+template <Kind kind, bool transposed_x, int rows, int groups>
 void panel_tile(const Int8Panel& a, int64_t row, int64_t group) {
   const int64_t pieces = (a.in + kPiece - 1) / kPiece;
   const PanelBlock* w[groups];
@@ -362,7 +428,7 @@ void panel_tile(const Int8Panel& a, int64_t row, int64_t group) {
 #pragma GCC unroll 4
       for (int g = 0; g < groups; ++g) sums[r][g] = _mm512_setzero_ps();
     for (int64_t p = lane / 8; p < pieces; p += 2) {
-      add_block<kind, rows, groups>(w, x, p, lane % 8, sums);
+      add_block<kind, transposed_x, rows, groups>(w, x, p, lane % 8, sums);
       for (int g = 0; g < groups; ++g) ++w[g];
     }
     int level = 0;
@@ -380,28 +446,22 @@ void panel_tile(const Int8Panel& a, int64_t row, int64_t group) {
   put_panel<rows, groups>(a, row, group, sums);
 }
 
-template <Kind kind, int rows>
+template <Kind kind, bool transposed_x, int rows>
 STRATA_SIMD void panel_rows(const Int8Panel& a, int64_t row) {
   int64_t group = 0;
-  for (; group + 2 <= a.groups; group += 2) panel_tile<kind, rows, 2>(a, row, group);
-  if (group < a.groups) panel_tile<kind, rows, 1>(a, row, group);
+  for (; group + 2 <= a.groups; group += 2) panel_tile<kind, transposed_x, rows, 2>(a, row, group);
+  if (group < a.groups) panel_tile<kind, transposed_x, rows, 1>(a, row, group);
 }
 
 // A tile of x stays in the nearest cache while the panels pass.
-template <Kind kind>
+template <Kind kind, bool transposed_x>
 void panel_of(const Int8Panel& a) {
   constexpr int kTileRows = 6;
   int64_t row = 0;
-  for (; row + kTileRows <= a.rows; row += kTileRows) panel_rows<kind, kTileRows>(a, row);
-  for (; row + 4 <= a.rows; row += 4) panel_rows<kind, 4>(a, row);
-  for (; row + 2 <= a.rows; row += 2) panel_rows<kind, 2>(a, row);
-  if (row < a.rows) panel_rows<kind, 1>(a, row);
-}
-
-void panel(const Int8Panel& a) {
-  if (a.traits.minima) return panel_of<Kind::Minima>(a);
-  if (a.traits.halves) return panel_of<Kind::Halves>(a);
-  panel_of<Kind::Plain>(a);
+  for (; row + kTileRows <= a.rows; row += kTileRows) panel_rows<kind, transposed_x, kTileRows>(a, row);
+  for (; row + 4 <= a.rows; row += 4) panel_rows<kind, transposed_x, 4>(a, row);
+  for (; row + 2 <= a.rows; row += 2) panel_rows<kind, transposed_x, 2>(a, row);
+  if (row < a.rows) panel_rows<kind, transposed_x, 1>(a, row);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Unpackers of 256 weights of lattice types for AVX-512: rows of the lattice are words of 16 bits (packed_lattice_grid)
-// that permutations look up in registers, 32 at a time. Included by int8_kernel.h.
+// that permutations look up in registers, 32 at a time. Included
+// before int8_kernel.h.
 #pragma once
 
 #include "ops/weight_dot/int8_levels.h"
@@ -73,15 +74,10 @@ STRATA_SIMD void two_bit_levels(__m512i rows, const BlockSigns& signs, __m512i (
 
 // unpack(p, grid, z): the four registers of a piece.
 template <DType type>
-struct Lattice {
-  static constexpr bool value = false;
-};
-struct IsLattice {
-  static constexpr bool value = true;
-};
+struct LatticePiece;
 
 template <>
-struct Lattice<DType::IQ2_XXS> : IsLattice {
+struct LatticePiece<DType::IQ2_XXS> {
   STRATA_SIMD void unpack(const uint8_t* p, const uint16_t* grid, __m512i (&z)[4]) {
     const __m512i words = _mm512_loadu_si512(p + 2);  // of each block four indices and a word
     const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
@@ -92,7 +88,7 @@ struct Lattice<DType::IQ2_XXS> : IsLattice {
 };
 
 template <>
-struct Lattice<DType::IQ2_XS> : IsLattice {
+struct LatticePiece<DType::IQ2_XS> {
   STRATA_SIMD void unpack(const uint8_t* p, const uint16_t* grid, __m512i (&z)[4]) {
     const __m512i words = _mm512_loadu_si512(p + 2);
     const __m512i rows = looked_up<9>(grid, words);
@@ -101,7 +97,7 @@ struct Lattice<DType::IQ2_XS> : IsLattice {
 };
 
 template <>
-struct Lattice<DType::IQ2_S> : IsLattice {
+struct LatticePiece<DType::IQ2_S> {
   STRATA_SIMD void unpack(const uint8_t* p, const uint16_t* grid, __m512i (&z)[4]) {
     const __m512i low = _mm512_cvtepu8_epi16(load256(p + 2));
     const __m512i each = _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + 66)));
@@ -115,7 +111,7 @@ struct Lattice<DType::IQ2_S> : IsLattice {
 };
 
 template <>
-struct Lattice<DType::IQ3_XXS> : IsLattice {
+struct LatticePiece<DType::IQ3_XXS> {
   template <int j>
   STRATA_SIMD __m512i levels(__m512i low, __m512i high, const BlockSigns& signs) {
     const __m512i fields = _mm512_and_si512(nibbles_of<j>(low, high), _mm512_set1_epi8(15));
@@ -133,7 +129,7 @@ struct Lattice<DType::IQ3_XXS> : IsLattice {
 };
 
 template <>
-struct Lattice<DType::IQ3_S> : IsLattice {
+struct LatticePiece<DType::IQ3_S> {
   template <int j>
   STRATA_SIMD __m512i levels(__m512i low, __m512i high, const BlockSigns& signs) {
     const __m512i fields = _mm512_and_si512(nibbles_of<j>(low, high), _mm512_set1_epi8(15));
@@ -150,6 +146,21 @@ struct Lattice<DType::IQ3_S> : IsLattice {
     z[1] = levels<1>(low, high, signs);
     z[2] = levels<2>(low, high, signs);
     z[3] = levels<3>(low, high, signs);
+  }
+};
+
+// What int8_kernel.h asks for.
+template <DType type>
+struct Lattice {
+  static constexpr bool kTransposed = false;
+  static constexpr int kStep = 1;
+  STRATA_SIMD void unpack_two(const uint8_t* p, const uint8_t* q, const void* grid, __m512i (&first)[4],
+                              __m512i (&second)[4]) {
+    LatticePiece<type>::unpack(p, static_cast<const uint16_t*>(grid), first);
+    LatticePiece<type>::unpack(q, static_cast<const uint16_t*>(grid), second);
+  }
+  STRATA_SIMD __m512 scales(const uint8_t* p, const uint8_t* q) {
+    return both8(Levels<type>::scales(p), Levels<type>::scales(q));
   }
 };
 

@@ -3,7 +3,8 @@
 // Every format has kBlock elements and kBytes of a block, and of a piece of 256 elements at p: scales(p) (of its eight
 // blocks, exact), where it has them minima(p), and where halves of blocks have whole scales halves(p) in the order of
 // start_slot. Levels come in the form that each instruction set multiplies: block<b>(p, grid) has the 32 signed levels
-// of block b for AVX2; levels<j>(p, grid) has blocks j and j + 4, unsigned (int8_traits), for AVX-512.
+// of block b for AVX2; levels<j>(p, grid) has blocks j and j + 4, unsigned (int8_traits), for AVX-512, of transposed
+// types elements 4 m + j (Int8Piece).
 #pragma once
 
 #include "ops/weight_dot/formats.h"
@@ -26,6 +27,7 @@ template <const Levels16& levels, int offset>
 STRATA_SIMD __m512i raised_table() {
   return _mm512_broadcast_i32x4(_mm_add_epi8(load128(levels), _mm_set1_epi8(static_cast<char>(offset))));
 }
+STRATA_SIMD __m512 both8(__m256 low, __m256 high) { return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1); }
 STRATA_SIMD __m512i raised(__m512i levels) { return _mm512_xor_si512(levels, _mm512_set1_epi8(-128)); }
 // Bits of bytes that stay in their byte, after a mask.
 template <int by>
@@ -131,25 +133,19 @@ struct Levels<DType::MXFP4> {
 template <>
 struct Levels<DType::Q2_0> {
   static constexpr int kBlock = 64, kBytes = 18;
-  STRATA_SIMD __m128i eight(const uint8_t* p, int block) {
-    return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + kBytes * (block / 2) + 2 + block % 2 * 8));
-  }
 #if defined(__AVX512F__)
   template <int j>
   STRATA_SIMD __m512i levels(const uint8_t* p, const void*) {
-    const __m512i bytes = _mm512_mask_broadcast_i32x4(_mm512_broadcast_i32x4(eight(p, j)), 0xff00, eight(p, j + 4));
-    const __m128i first = _mm_setr_epi8(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
-    const __m128i second = _mm_setr_epi8(4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7);
-    const __m512i order = _mm512_mask_broadcast_i32x4(_mm512_broadcast_i32x4(first), 0xf0f0, second);
-    // Four copies of a byte: fields 0 and 1 in the first two, 2 and 3 in the others.
-    const __m512i pairs = _mm512_srlv_epi16(_mm512_shuffle_epi8(bytes, order), _mm512_set1_epi32(4 << 16));
-    const __m512i even = _mm512_and_si512(pairs, _mm512_set1_epi16(3));
-    return _mm512_or_si512(even, _mm512_and_si512(_mm512_srli_epi16(pairs, 2), _mm512_set1_epi16(0x300)));
+    const __m512i first = _mm512_inserti32x4(_mm512_castsi128_si512(load128(p + 2)), load128(p + kBytes + 2), 1);
+    const __m512i three = _mm512_inserti32x4(first, load128(p + 2 * kBytes + 2), 2);
+    const __m512i bytes = _mm512_inserti32x4(three, load128(p + 3 * kBytes + 2), 3);
+    return _mm512_and_si512(_mm512_srli_epi16(bytes, 2 * j), _mm512_set1_epi8(3));
   }
 #else
   template <int b>
   STRATA_SIMD __m256i block(const uint8_t* p, const void*) {
-    const __m128i bytes = eight(p, b);
+    const uint8_t* at = p + kBytes * (b / 2) + 2 + b % 2 * 8;
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at));
     const __m256i order = _mm256_setr_epi8(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 6, 6,
                                            6, 6, 7, 7, 7, 7);
     const __m256i four = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(bytes), order);
@@ -393,6 +389,8 @@ template <DType type>
 struct Is {
   static constexpr bool kHalves = type == DType::Q6_K || type == DType::IQ2_XS || type == DType::IQ2_S;
   static constexpr bool kMinima = type == DType::Q4_K || type == DType::Q5_K;
+  static constexpr bool kLattice = type == DType::IQ2_XXS || type == DType::IQ2_XS || type == DType::IQ2_S ||
+                                   type == DType::IQ3_XXS || type == DType::IQ3_S;
 };
 
 template <DType type>

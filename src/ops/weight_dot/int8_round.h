@@ -46,6 +46,14 @@ STRATA_SIMD int32_t sum_of_bytes(__m128i bytes) {
   return _mm_cvtsi128_si32(four);
 }
 
+// Sixteen bytes 4 m + c at 64 c + m.
+STRATA_SIMD void put_transposed(__m128i bytes, int8_t* q) {
+  const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  uint32_t four[4];
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(four), _mm_shuffle_epi8(bytes, order));
+  for (int c = 0; c < 4; ++c) __builtin_memcpy(q + 64 * c, four + c, 4);
+}
+
 STRATA_SIMD void round_block(F32x16 a, F32x16 b, Int8Traits traits, Int8Piece& out, int block) {
   constexpr int32_t kInfinity = 0x7f800000, kSmallest = (127 - 100) << 23;  // kSmallestRounded
   const int32_t bits = largest_bits(a, b);
@@ -54,16 +62,21 @@ STRATA_SIMD void round_block(F32x16 a, F32x16 b, Int8Traits traits, Int8Piece& o
   const F32x16 inverse = broadcast16(empty ? 0.0f : 127.0f / largest);
   __m128i low = bytes16(a * inverse), high = bytes16(b * inverse);
   if (!finite) low = high = _mm_setzero_si128();
-  int8_t* q = out.q + 64 * (block % 4) + 32 * (block / 4);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(q), low);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(q + 16), high);
+  if (traits.transposed) {
+    put_transposed(low, out.q + 8 * block);
+    put_transposed(high, out.q + 8 * block + 4);
+  } else {
+    int8_t* q = out.q + 64 * (block % 4) + 32 * (block / 4);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(q), low);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(q + 16), high);
+  }
   const float scale = !finite ? __builtin_nanf("") : (empty ? 0.0f : largest / 127.0f);
   const int32_t sum_low = sum_of_bytes(low), sum_high = sum_of_bytes(high);
   out.scale[block] = scale;
   out.sum[block] = scale * static_cast<float>(sum_low + sum_high);
   if (traits.halves) {
-    out.start[start_slot(2 * block)] = -traits.offset * sum_low;
-    out.start[start_slot(2 * block + 1)] = -traits.offset * sum_high;
+    out.start[half_slot(2 * block, traits.transposed)] = -traits.offset * sum_low;
+    out.start[half_slot(2 * block + 1, traits.transposed)] = -traits.offset * sum_high;
   } else {
     out.start[block] = -traits.offset * (sum_low + sum_high);
   }

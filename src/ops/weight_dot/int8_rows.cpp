@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "ops/weight_dot/grid.h"
-
 namespace strata {
 namespace {
 
@@ -35,7 +33,7 @@ Int8Traits int8_traits(DType type) {
 }
 
 Int8Rows::Int8Rows(const Int8Kernel& kernel, DType weights, int64_t rows, int64_t in)
-    : kernel_(kernel), traits_(int8_traits(weights)), rows_(rows), in_(in), row_pieces_(pieces_of(in)) {
+    : kernel_(kernel), traits_(kernel.traits(weights)), rows_(rows), in_(in), row_pieces_(pieces_of(in)) {
   const auto bytes = static_cast<size_t>(rows * row_pieces_) * sizeof(Int8Piece);
   pieces_ = reinterpret_cast<Int8Piece*>(at_line(memory_, bytes));
 }
@@ -52,8 +50,8 @@ Int8Dot::Int8Dot(const Int8Kernel& kernel, const Tensor& weight)
       in_(weight.extent(1)),
       few_(kernel.few(weight.dtype)),
       pack_(kernel.pack(weight.dtype)),
-      traits_(int8_traits(weight.dtype)),
-      grid_(kernel.packed_grids ? packed_lattice_grid(weight.dtype) : lattice_grid(weight.dtype)) {}
+      traits_(kernel.traits(weight.dtype)),
+      grid_(kernel.grid(weight.dtype)) {}
 
 void Int8Dot::run(int64_t first, int64_t count, const std::vector<const Int8Piece*>& x, const std::vector<float*>& y,
                   float scale, const float* bias, std::vector<char>& panel) const {

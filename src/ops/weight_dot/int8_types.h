@@ -11,12 +11,14 @@ namespace strata {
 inline constexpr int64_t kPiece = 256;  // elements that are rounded, unpacked and padded together
 
 // 256 elements of a row, zeros behind its end. Block b of 32 lies at 64 (b % 4) + 32 (b / 4): pairs of blocks that
-// fill a register of 64 bytes, so that sums of pairs join in the order of the blocks.
+// fill a register of 64 bytes, so that sums of pairs join in the order of the blocks. Or transposed: element
+// 16 h + 4 m + c at 64 c + 4 h + m, so that four registers have four elements of each 16 side by side, which sum up in
+// place; for types whose fields of bits come out of a register in that order.
 struct alignas(64) Int8Piece {
   int8_t q[256];
   float scale[8];
   float sum[8];       // scale · sum of the block, of types with minima
-  int32_t start[16];  // where sums of unsigned levels begin: -offset · sum of a block, or of 16 elements (start_slot)
+  int32_t start[16];  // where sums of unsigned levels begin: -offset · sum of a block, or of 16 elements (half_slot)
 };
 
 // How integer sums of a type's levels become a product.
@@ -24,11 +26,13 @@ struct Int8Traits {
   int offset = 0;       // unsigned level - offset is the level
   bool halves = false;  // blocks of 16 have whole scales of their own
   bool minima = false;
+  bool transposed = false;
 };
-Int8Traits int8_traits(DType type);
+Int8Traits int8_traits(DType type);  // of levels as AVX2 multiplies them, and of most for AVX-512
 
 // Of 16 elements number h of a piece, in `start`: the order in which their sums come out of the registers.
 inline constexpr int start_slot(int h) { return h % 2 * 4 + h / 8 * 8 + h % 8 / 2; }
+inline constexpr int half_slot(int h, bool transposed) { return transposed ? h : start_slot(h); }
 
 // Weights as they are stored, streamed once.
 struct Int8Few {
@@ -72,7 +76,8 @@ using Int8FewFn = void (*)(const Int8Few&);
 using Int8PackFn = void (*)(const Int8Pack&);
 
 struct Int8Kernel {
-  bool packed_grids;      // lattice tables are those of packed_lattice_grid
+  const void* (*grid)(DType type);  // the table of a lattice type that few and pack want (grid.h)
+  Int8Traits (*traits)(DType type);
   int64_t few_rows;       // of x, that meet weights in registers as they are unpacked
   int64_t panel_columns;  // weight rows of one panel
   int64_t panel_groups;   // panels that lie in cache together
@@ -85,6 +90,6 @@ struct Int8Kernel {
   void (*activate)(const float* gate, const float* up, float* out, int64_t count);
 };
 
-extern const Int8Kernel kInt8Avx2, kInt8Avx512Vnni;
+extern const Int8Kernel kInt8Avx2, kInt8Avx512Vnni, kInt8Avx512Vbmi;
 
 }  // namespace strata

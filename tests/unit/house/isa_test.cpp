@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(House, ObjectsWithTheirOwnInstructionSetShareNoCode) {
-  const std::regex name("_(avx2|avx512|avx512bf16|avx512vnni)\\.cpp\\.o$");
+  const std::regex name("_(avx2|avx512|avx512bf16|avx512vbmi|avx512vnni)\\.cpp\\.o$");
   int checked = 0;
   for (const auto& entry : fs::recursive_directory_iterator(STRATA_BINARY_DIR "/CMakeFiles")) {
     if (!std::regex_search(entry.path().string(), name)) continue;

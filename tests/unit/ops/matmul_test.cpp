@@ -95,6 +95,30 @@ TEST(Matmul, OnLanesAnyCountOfRowsHasTheBitsOfTheBatch) {
   }
 }
 
+// Lattices are looked up in words by one arm and in bytes by the other, and x lies in another order: the same levels
+// give the same sums. Few rows and panels, an odd and an even number of pieces of 256.
+TEST(Matmul, LatticesHaveTheSameBitsHoweverTheyAreLookedUp) {
+  if (!cpu_features().has(CpuIsa::Avx512Vbmi)) GTEST_SKIP() << "this processor has no AVX-512 VBMI with GFNI";
+  Random random(31);
+  for (DType type :
+       {DType::IQ2_XXS, DType::IQ2_XS, DType::IQ2_S, DType::IQ3_XXS, DType::IQ3_S, DType::Q2_0, DType::Q6_K})
+    for (int64_t in : {256, 512, 1792})
+      for (int64_t rows : {1, 3, 8, 21}) {
+        const Problem problem(type, rows, in, 37, random);
+        Owned expected(DType::F32, {rows, 37});
+        MatmulArgs args = problem.args(rows % 2 == 0);
+        args.activations = Activations::Int8;
+        for (const char* arm : {"avx512-vnni", "avx512-vbmi"}) {
+          TestQueue queue(2);
+          queue.queue.strict_arms = true;
+          queue.queue.request_arm("matmul", arm);
+          args.y = std::string(arm) == "avx512-vnni" ? expected : problem.y;
+          matmul(queue, args);
+        }
+        EXPECT_TRUE(same_bits(expected, problem.y)) << to_string(type) << " " << in << " " << rows;
+      }
+}
+
 // A row alone streams through several tiles of a block; among others it does not. Whole tiles and a part of one, rows
 // that begin at multiples of 16 bytes and of 2.
 TEST(Matmul, OnAnAcceleratorARowAloneHasTheBitsOfTheBatch) {
