@@ -15,7 +15,7 @@ namespace strata::cli {
 namespace {
 
 // Of those that may differ: what never changes a result (docs/reproducibility.md).
-constexpr std::array<std::string_view, 10> kKeepBits{"threads",         "ubatch_size", "draft",       "draft_max",
+constexpr std::array<std::string_view, 14> kKeepBits{"cpu_mask", "cpu_range", "cpu_strict", "load_mode","threads",         "ubatch_size", "draft",       "draft_max",
                                                      "kv_budget",       "kv_resident", "kv_file_dir", "mem_floor",
                                                      "mtp.hidden_norm", "strict_arms"};
 

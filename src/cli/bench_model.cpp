@@ -14,7 +14,6 @@
 #include "cli/progress.h"
 #include "cli/version.h"
 #include "evidence/statistics.h"
-#include "measure/affinity.h"
 #include "measure/bench_record.h"
 #include "measure/model_bench.h"
 #include "measure/page_cache.h"
@@ -93,13 +92,23 @@ class ModelBenchCommand {
   std::vector<BenchRow> planned_rows() const {
     std::vector<BenchRow> rows;
     for (const BenchGroup& group : groups_)
-      for (const ModelTest& test : group.tests) {
-        BenchRow row{.model = group.description, .test = test};
-        row.cpu_mask = group.cpu_mask;
-        row.state = usual_state();
-        rows.push_back(row);
-      }
+      for (const ModelTest& test : group.tests) rows.push_back(row_of(group, test));
     return rows;
+  }
+
+  std::string load_mode() const {
+    const std::vector<std::string>& modes = settings_.get_texts("bench.lm");
+    return !modes.empty() && modes.back() == "populate" ? "populate" : "mmap";
+  }
+
+  // What the tests of a group share.
+  BenchRow row_of(const BenchGroup& group, const ModelTest& test) const {
+    BenchRow row{.model = group.description, .test = test};
+    row.cpu_mask = group.cpu_mask;
+    row.cpu_strict = settings_.get_text("cpu_strict") == "1";
+    row.load_mode = load_mode();
+    row.state = usual_state();
+    return row;
   }
 
   struct Loaded {
@@ -109,6 +118,8 @@ class ModelBenchCommand {
 
   Loaded load(const BenchGroup& group, bool drop) {
     settings_.set("model", group.model, SettingOrigin::Flag, "-m");
+    settings_.set("cpu_mask", group.cpu_mask, SettingOrigin::Flag, "-C");
+    settings_.set("load_mode", load_mode(), SettingOrigin::Flag, "-lm");
     settings_.set("threads", std::to_string(group.threads), SettingOrigin::Flag, "-t");
     if (drop) drop_cached_pages(group.model);
     Loaded loaded{nullptr, 0, cached_share(group.model)};
@@ -157,7 +168,6 @@ class ModelBenchCommand {
   }
 
   void run_group(const BenchGroup& group) {
-    const CpuMask mask(group.cpu_mask);
     std::optional<Loaded> loaded;
     std::optional<ModelBench> bench;
     if (!cold_) {
@@ -166,9 +176,7 @@ class ModelBenchCommand {
     }
     for (const ModelTest& test : group.tests) {
       if (context_.interrupted) return;
-      BenchRow row{.model = group.description, .test = test};
-      row.cpu_mask = group.cpu_mask;
-      row.state = usual_state();
+      BenchRow row = row_of(group, test);
       row.time = now_text();
       begin_test(test_name(test));
       if (settings_.get_bool("bench.sweep")) {

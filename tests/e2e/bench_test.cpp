@@ -107,6 +107,17 @@ TEST(BenchModel, BothStreamsAndDevices) {
   EXPECT_NE(bench({"--list-devices"}).out.find("cpu: "), std::string::npos);
 }
 
+// Where threads run and when weights are read changes neither arms nor results, and stands in the record.
+TEST(BenchModel, PlacedThreadsAndWeightsReadAheadGiveTheSame) {
+  const auto plain = rows_of({"-p", "8", "-n", "0", "-t", "1"});
+  const auto placed = rows_of({"-p", "8", "-n", "0", "-t", "1", "--cpu-strict", "1", "-lm", "populate"});
+  EXPECT_EQ(placed[0]["checksum"], plain[0]["checksum"]);
+  EXPECT_EQ(placed[0]["load_mode"], "populate");
+  EXPECT_EQ(plain[0]["load_mode"], "mmap");
+  EXPECT_EQ(placed[0]["cpu_strict"], true);
+  EXPECT_EQ(plain[0]["cpu_strict"], false);
+}
+
 TEST(BenchModel, InterruptedRunsKeepWhatWasMeasured) {
   Process process(bench_call({"-p", "0", "-n", "8", "-r", "1000", "-o", "json"}));
   while (process.err().find("loaded in") == std::string::npos)
@@ -132,6 +143,8 @@ TEST(BenchModel, WhatCannotBeMeasuredIsOneError) {
       {{"-hf", "some/model"}, "nothing is downloaded"},
       {{"-dev", "CUDA0"}, "no such device"},
       {{"-C", "0xz"}, "no mask of processors"},
+      {{"-C", "0x" + std::string(256, 'f')}, "this program may not use processor"},
+      {{"--cpu-strict", "1", "-t", "1024"}, "1024 threads cannot have a processor each"},
       {{"--spec-synth-len", "2"}, "needs drafts"},
       {{"--draft", "mtp", "--spec-synth-rates", "1.5"}, "no probability"},
       {{"--cold", "-d", "8"}, "warms the model"},
