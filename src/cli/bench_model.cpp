@@ -58,6 +58,7 @@ class ModelBenchCommand {
     total_ = planned.size();
     const BenchMachine here = machine();
     out_.emplace(format_named(format), here, planned);
+    if (!settings_.get_text("bench.save").empty()) save_.emplace(BenchFormat::Json, here, planned);
     err_.emplace(format_named(settings_.get_text("bench.format_err")), here, planned);
     sweep_table_ = settings_.get_bool("bench.sweep") && format_named(format) == BenchFormat::Markdown;
     try {
@@ -241,7 +242,9 @@ class ModelBenchCommand {
     } else {
       ++done_;
     }
-    if (!row.result.seconds.empty()) print(out_->row(row), err_->row(row));
+    if (row.result.seconds.empty()) return;
+    print(out_->row(row), err_->row(row));
+    keep(&row);
   }
 
   void sweep(const BenchRow& row, const std::vector<int64_t>& depths, Loaded& loaded, ModelBench& bench) {
@@ -262,6 +265,7 @@ class ModelBenchCommand {
                         part.result = *result;
                         part.load_seconds = loaded.seconds;
                         note_engine(*loaded.engine, part);
+                        keep(&part);
                         print(sweep_table_ ? std::string() : out_->row(part), err_->row(part));
                       }
                       if (sweep_table_) print(sweep_row(point), "");
@@ -286,13 +290,24 @@ class ModelBenchCommand {
                        row.state);
   }
 
-  void save_plot() const {
-    const std::string& path = settings_.get_text("bench.plot");
-    if (path.empty() || sweeps_.empty()) return;
-    const std::string text = sweep_plot(machine(), sweeps_.size() > 1 ? "" : groups_.front().description.type, sweeps_);
+  // A row, or the end, for --save.
+  void keep(const BenchRow* row) {
+    if (!save_) return;
+    if (saved_.empty()) saved_ = save_->head();
+    saved_ += row != nullptr ? save_->row(*row) : save_->foot();
+    if (row == nullptr) write(settings_.get_text("bench.save"), saved_);
+  }
+
+  static void write(const std::string& path, const std::string& text) {
     OutputFile file(path);
     file.write(text.data(), text.size());
     file.commit();
+  }
+
+  void save_plot() const {
+    const std::string& path = settings_.get_text("bench.plot");
+    if (path.empty() || sweeps_.empty()) return;
+    write(path, sweep_plot(machine(), sweeps_.size() > 1 ? "" : groups_.front().description.type, sweeps_));
   }
 
   // Rows, after the head of their format before the first ones.
@@ -309,6 +324,7 @@ class ModelBenchCommand {
 
   void end() {
     print(out_->foot(), err_->foot());
+    keep(nullptr);
     save_plot();
   }
 
@@ -318,7 +334,8 @@ class ModelBenchCommand {
   bool sweep_table_ = false, begun_ = false;
   std::vector<BenchGroup> groups_;
   std::vector<SweepLine> sweeps_;
-  std::optional<BenchWriter> out_, err_;
+  std::optional<BenchWriter> out_, err_, save_;
+  std::string saved_;
   Progress progress_;
   size_t done_ = 0, total_ = 0;
   std::string partial_;
