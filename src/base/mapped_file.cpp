@@ -76,8 +76,8 @@ void MappedFile::read_ahead(size_t offset, size_t bytes) const {
   // An older system: into memory at least, without a fault where the file has become shorter.
   std::array<char, 65536> chunk;
   for (size_t done = 0; done < bytes; done += chunk.size())
-    if (::pread(descriptor_, chunk.data(), std::min(chunk.size(), bytes - done),
-                static_cast<off_t>(offset + done)) <= 0)
+    if (::pread(descriptor_, chunk.data(), std::min(chunk.size(), bytes - done), static_cast<off_t>(offset + done)) <=
+        0)
       return;
 }
 

@@ -25,7 +25,7 @@ class ProcessorSet {
   bool contains(int processor) const { return bits_[static_cast<size_t>(processor)]; }
   void add(int processor) { bits_.set(static_cast<size_t>(processor)); }
   void add(const ProcessorSet& other) { bits_ |= other.bits_; }
-  int nth(int index) const;     // the index-th lowest, index < count()
+  int nth(int index) const;      // the index-th lowest, index < count()
   std::string describe() const;  // "0-3,8"
 
   // Error{Usage} at `where` that names the first processor that this thread may not use.

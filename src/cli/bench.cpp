@@ -226,14 +226,15 @@ int bench_operators(CommandContext& context) {
 }
 
 Command bench_command() {
-  return {.name = "bench",
-          .summary = "Time a model as llama-bench does, or with --op an operator's arms side by side, --suite all weights.",
-          .own = bench_settings(),
-          .settings = bench_shared_settings(),
-          .run = [](CommandContext& context) {
-            if (context.settings.get_bool("bench.suite")) return bench_suite(context);
-            return context.settings.get_text("op").empty() ? bench_models(context) : bench_operators(context);
-          }};
+  return {
+      .name = "bench",
+      .summary = "Time a model as llama-bench does, or with --op an operator's arms side by side, --suite all weights.",
+      .own = bench_settings(),
+      .settings = bench_shared_settings(),
+      .run = [](CommandContext& context) {
+        if (context.settings.get_bool("bench.suite")) return bench_suite(context);
+        return context.settings.get_text("op").empty() ? bench_models(context) : bench_operators(context);
+      }};
 }
 
 }  // namespace strata::cli

@@ -161,12 +161,13 @@ constexpr std::array kBench{
                 .persistent = false},
     flag("bench.progress", "--progress", false, kOutput, "say on standard error which test begins"),
     flag("bench.list_devices", "--list-devices", false, kOutput, "print the devices and end"),
-    SettingSpec{.name = "bench.arm",
-                .flags = "--arm,--only-arm",
-                .group = kOperators,
-                .help = "with --op: only this arm, default: the one that a model runs; with a model: operator=arm to use",
-                .repeatable = true,
-                .persistent = false},
+    SettingSpec{
+        .name = "bench.arm",
+        .flags = "--arm,--only-arm",
+        .group = kOperators,
+        .help = "with --op: only this arm, default: the one that a model runs; with a model: operator=arm to use",
+        .repeatable = true,
+        .persistent = false},
     flag("bench.suite", "--suite", false, kOperators,
          "time products with weights of every format at 1, 4, 16 and 256 rows, with default arms, as shares of this "
          "machine's ceilings"),
@@ -243,7 +244,8 @@ std::span<const SettingSpec> bench_settings() { return kBench; }
 std::vector<std::string_view> bench_shared_settings() {
   std::vector<std::string_view> names = engine_setting_names();
   const auto replaced = [](std::string_view name) {
-    for (const std::string_view own : {"model", "ubatch_size", "cache_type_k", "cache_type_v", "threads", "arm", "cpu_mask", "load_mode"})
+    for (const std::string_view own :
+         {"model", "ubatch_size", "cache_type_k", "cache_type_v", "threads", "arm", "cpu_mask", "load_mode"})
       if (name == own) return true;
     return false;
   };

@@ -18,9 +18,9 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int64_t kColumns = 2048;
-constexpr std::array kTypes{DType::Q8_0,  DType::Q4_0,    DType::Q4_K,   DType::Q5_K,  DType::Q6_K, DType::IQ4_XS,
-                            DType::IQ3_S, DType::IQ3_XXS, DType::IQ2_XS, DType::MXFP4, DType::Q2_0, DType::F16,
-                            DType::BF16};
+constexpr std::array kTypes{DType::Q8_0,   DType::Q4_0,  DType::Q4_K,    DType::Q5_K,   DType::Q6_K,
+                            DType::IQ4_XS, DType::IQ3_S, DType::IQ3_XXS, DType::IQ2_XS, DType::MXFP4,
+                            DType::Q2_0,   DType::F16,   DType::BF16};
 constexpr std::array<int64_t, 4> kRows{1, 4, 16, 256};
 
 // One row is bound by memory, a prompt by multiply-adds.
@@ -28,7 +28,7 @@ constexpr struct {
   DType type;
   int64_t rows;
   double share;
-} kTargets[] = {{DType::Q8_0, 1, 0.85},   {DType::Q4_0, 1, 0.85},  {DType::Q4_K, 1, 0.85},
+} kTargets[] = {{DType::Q8_0, 1, 0.85},   {DType::Q4_0, 1, 0.85},   {DType::Q4_K, 1, 0.85},
                 {DType::Q6_K, 1, 0.70},   {DType::IQ4_XS, 1, 0.70}, {DType::IQ3_S, 1, 0.50},
                 {DType::IQ2_XS, 1, 0.50}, {DType::Q8_0, 256, 0.60}, {DType::Q4_K, 256, 0.60}};
 
@@ -48,16 +48,16 @@ void fill(const Tensor& weight, Random& random) {
 BenchShape shape_of(DType type, int64_t rows) {
   const int64_t out = rows == 256 ? 1024 : 6144;
   const double weights = static_cast<double>(bytes_of(type, kColumns) * static_cast<size_t>(out));
-  BenchShape shape = bench_shape<MatmulArgs>(
-      fmt::format("{}, {} rows", to_string(type), rows), matmul, matmul_arms(), copies_past_caches(weights),
-      [=](CaseMemory& memory, Random& random, MatmulArgs& args) {
-        args.x = memory.f32({rows, kColumns}, random);
-        args.weight = memory.tensor(type, {out, kColumns});
-        args.y = memory.tensor(DType::F32, {rows, out});
-        args.activations = Activations::Int8;
-        fill(args.weight, random);
-      },
-      {&MatmulArgs::y});
+  BenchShape shape = bench_shape<MatmulArgs>(fmt::format("{}, {} rows", to_string(type), rows), matmul, matmul_arms(),
+                                             copies_past_caches(weights),
+                                             [=](CaseMemory& memory, Random& random, MatmulArgs& args) {
+                                               args.x = memory.f32({rows, kColumns}, random);
+                                               args.weight = memory.tensor(type, {out, kColumns});
+                                               args.y = memory.tensor(DType::F32, {rows, out});
+                                               args.activations = Activations::Int8;
+                                               fill(args.weight, random);
+                                             },
+                                             {&MatmulArgs::y});
   shape.bytes = weights + 4.0 * static_cast<double>(rows * (kColumns + out));
   shape.operations = 2.0 * static_cast<double>(rows * kColumns * out);
   shape.kind = is_rounded(Activations::Int8, type, kColumns) ? OperationKind::Int8 : OperationKind::F32;
@@ -85,7 +85,8 @@ void keep_best(Ceilings& best, const Ceilings& now) {
   if (best.list.empty()) best = now;
   for (size_t i = 0; i < best.list.size(); ++i)
     best.list[i].per_second = std::max(best.list[i].per_second, now.list[i].per_second);
-  for (double Ceilings::*one : {&Ceilings::copy_bytes, &Ceilings::read_bytes, &Ceilings::f32, &Ceilings::bf16, &Ceilings::int8})
+  for (double Ceilings::*one :
+       {&Ceilings::copy_bytes, &Ceilings::read_bytes, &Ceilings::f32, &Ceilings::bf16, &Ceilings::int8})
     best.*one = std::max(best.*one, now.*one);
 }
 
@@ -151,9 +152,9 @@ std::string suite_json(const KernelSuite& suite) {
     rows.push_back(std::move(one));
   }
   const Ceilings& best = suite.ceilings;
-  const ordered_json ceilings{{"threads", best.threads},       {"read_bytes_per_s", best.read_bytes},
-                              {"copy_bytes_per_s", best.copy_bytes}, {"f32_operations_per_s", best.f32},
-                              {"bf16_operations_per_s", best.bf16},  {"int8_operations_per_s", best.int8}};
+  const ordered_json ceilings{
+      {"threads", best.threads},          {"read_bytes_per_s", best.read_bytes}, {"copy_bytes_per_s", best.copy_bytes},
+      {"f32_operations_per_s", best.f32}, {"bf16_operations_per_s", best.bf16},  {"int8_operations_per_s", best.int8}};
   return ordered_json{{"ceilings", ceilings}, {"rows", rows}}.dump(2) + "\n";
 }
 
@@ -173,8 +174,9 @@ std::string roofline_svg(const KernelSuite& suite) {
   LineChart chart;
   const Ceilings& best = suite.ceilings;
   chart.title = "Products with weights under the roofs of this machine";
-  chart.subtitle = fmt::format("{} threads, at 1, 4, 16 and 256 rows; read {:.1f} GB/s, int8 {:.2f} Top/s, f32 {:.2f} Top/s",
-                               best.threads, best.read_bytes * 1e-9, best.int8 * 1e-12, best.f32 * 1e-12);
+  chart.subtitle =
+      fmt::format("{} threads, at 1, 4, 16 and 256 rows; read {:.1f} GB/s, int8 {:.2f} Top/s, f32 {:.2f} Top/s",
+                  best.threads, best.read_bytes * 1e-9, best.int8 * 1e-12, best.f32 * 1e-12);
   chart.x = {.label = "operations a byte", .scale = AxisScale::Log2};
   chart.y = {.label = "Gop/s", .scale = AxisScale::Log2};
   double first = 0, last = 0;

@@ -20,8 +20,8 @@ struct SuiteRow {
   // Measured right before, so that a machine that changes its pace does not show as a good or a bad share.
   double read_bytes = 0, peak = 0;  // a second
   bool memory_bound = false;
-  double share = 0;                    // of the least possible time, by these two
-  std::optional<double> target = {};  // the share that is aimed at
+  double share = 0;                                        // of the least possible time, by these two
+  std::optional<double> target = {};                       // the share that is aimed at
   double intensity() const { return operations / bytes; }  // operations a byte
 };
 
@@ -30,8 +30,8 @@ struct KernelSuite {
   std::vector<SuiteRow> rows;
 };
 
-// Weights of 2048 columns, of as many copies that they come from memory. `done` is called after each row, and a row that
-// was begun is finished when `options.cancelled` says so. `types`: parts of names of formats; none: all.
+// Weights of 2048 columns, of as many copies that they come from memory. `done` is called after each row, and a row
+// that was begun is finished when `options.cancelled` says so. `types`: parts of names of formats; none: all.
 KernelSuite run_kernel_suite(const BenchOptions& options, const std::vector<std::string>& types,
                              const std::function<void(const SuiteRow&)>& done);
 
