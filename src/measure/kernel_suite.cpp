@@ -64,20 +64,24 @@ BenchShape shape_of(DType type, int64_t rows) {
   return shape;
 }
 
-SuiteRow row_of(DType type, int64_t rows, const Ceilings& ceilings, const BenchOptions& options) {
+SuiteRow row_of(DType type, int64_t rows, Ceilings& before, const std::function<Ceilings()>& measure,
+                const BenchOptions& options) {
   BenchShape shape = shape_of(type, rows);
   SuiteRow row;
   row.type = type;
   row.rows = rows;
   row.bytes = shape.bytes;
   row.operations = shape.operations;
-  row.result = run_bench("matmul", arm_infos(matmul_arms()), shape, ceilings, options).front();
-  row.read_bytes = ceilings.read_bytes;
-  row.peak = ceilings.peak(shape.kind);
+  row.result = run_bench("matmul", arm_infos(matmul_arms()), shape, before, options).front();
+  row.target = target_of(type, rows);
+  if (row.result.median <= 0) return row;
+  const Ceilings after = measure();
+  row.read_bytes = (before.read_bytes + after.read_bytes) / 2;
+  row.peak = (before.peak(shape.kind) + after.peak(shape.kind)) / 2;
   const double memory = row.bytes / row.read_bytes, compute = row.operations / row.peak;
   row.memory_bound = memory > compute;
-  if (row.result.median > 0) row.share = std::max(memory, compute) / row.result.median;
-  row.target = target_of(type, rows);
+  row.share = std::max(memory, compute) / row.result.median;
+  before = after;
   return row;
 }
 
@@ -103,16 +107,20 @@ KernelSuite run_kernel_suite(const BenchOptions& options, const std::vector<std:
   BenchOptions own = options;
   own.default_arm = true;
   ThreadPool pool(options.threads);
+  const auto measure = [&] {
+    const Ceilings now = measure_ceilings(pool, options.cpu);
+    keep_best(suite.ceilings, now);
+    return now;
+  };
+  Ceilings before = measure();
   for (const DType type : kTypes) {
     const std::string name(to_string(type));
     const auto in_name = [&](const std::string& part) { return name.find(part) != std::string::npos; };
     if (!types.empty() && std::none_of(types.begin(), types.end(), in_name)) continue;
-    const Ceilings now = measure_ceilings(pool, options.cpu);
-    keep_best(suite.ceilings, now);
     for (const int64_t rows : kRows) {
       if (options.cancelled && options.cancelled()) return suite;
-      SuiteRow row = row_of(type, rows, now, own);
-      if (row.result.median <= 0) continue;  // interrupted
+      SuiteRow row = row_of(type, rows, before, measure, own);
+      if (row.result.median <= 0) return suite;  // interrupted
       done(row);
       suite.rows.push_back(std::move(row));
     }

@@ -17,7 +17,8 @@ struct SuiteRow {
   int64_t rows = 0;
   double bytes = 0, operations = 0;  // of a call: at least read and written; 2 a multiply-add
   BenchResult result;
-  // Measured right before, so that a machine that changes its pace does not show as a good or a bad share.
+  // The mean of right before and right after, so that a machine that changes its pace does not show as a good or a bad
+  // share.
   double read_bytes = 0, peak = 0;  // a second
   bool memory_bound = false;
   double share = 0;                                        // of the least possible time, by these two
