@@ -49,7 +49,7 @@ int bench_suite(CommandContext& context) {
   if (format == "json") fmt::print("{}", suite_json(suite));
   if (format == "csv") fmt::print("{}", suite_csv(suite));
   if (format == "md")
-    fmt::print("\nread {:.1f} GB/s, int8 {:.0f} Gop/s, f32 {:.0f} Gop/s: the best during the run, {} threads\n",
+    fmt::print("\nread {:.1f} GB/s, int8 {:.0f} Gop/s, f32 {:.0f} Gop/s: medians of the run, {} threads\n",
                suite.ceilings.read_bytes * 1e-9, suite.ceilings.int8 * 1e-9, suite.ceilings.f32 * 1e-9,
                options.threads);
   save(settings.get_text("bench.save"), suite_json(suite));

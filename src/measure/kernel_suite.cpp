@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "evidence/statistics.h"
 #include "evidence/svg_plot.h"
 #include "ops/matmul/parity.h"
 #include "ops/weights_case.h"
@@ -85,13 +86,20 @@ SuiteRow row_of(DType type, int64_t rows, Ceilings& before, const std::function<
   return row;
 }
 
-void keep_best(Ceilings& best, const Ceilings& now) {
-  if (best.list.empty()) best = now;
-  for (size_t i = 0; i < best.list.size(); ++i)
-    best.list[i].per_second = std::max(best.list[i].per_second, now.list[i].per_second);
-  for (double Ceilings::*one :
+// Of each ceiling the median; all measured the same ones.
+Ceilings medians(const std::vector<Ceilings>& all) {
+  Ceilings middle = all.front();
+  const auto over_all = [&](auto&& value) {
+    std::vector<double> values;
+    for (const Ceilings& one : all) values.push_back(value(one));
+    return median(values);
+  };
+  for (size_t i = 0; i < middle.list.size(); ++i)
+    middle.list[i].per_second = over_all([&](const Ceilings& one) { return one.list[i].per_second; });
+  for (double Ceilings::*field :
        {&Ceilings::copy_bytes, &Ceilings::read_bytes, &Ceilings::f32, &Ceilings::bf16, &Ceilings::int8})
-    best.*one = std::max(best.*one, now.*one);
+    middle.*field = over_all([&](const Ceilings& one) { return one.*field; });
+  return middle;
 }
 
 std::string holds_text(const SuiteRow& row) {
@@ -107,10 +115,11 @@ KernelSuite run_kernel_suite(const BenchOptions& options, const std::vector<std:
   BenchOptions own = options;
   own.default_arm = true;
   ThreadPool pool(options.threads);
+  std::vector<Ceilings> all;
   const auto measure = [&] {
-    const Ceilings now = measure_ceilings(pool, options.cpu);
-    keep_best(suite.ceilings, now);
-    return now;
+    all.push_back(measure_ceilings(pool, options.cpu));
+    suite.ceilings = medians(all);
+    return all.back();
   };
   Ceilings before = measure();
   for (const DType type : kTypes) {

@@ -27,7 +27,7 @@ struct SuiteRow {
 };
 
 struct KernelSuite {
-  Ceilings ceilings;  // the best that were measured meanwhile
+  Ceilings ceilings;  // medians of what was measured before and after every row
   std::vector<SuiteRow> rows;
 };
 
