@@ -35,7 +35,7 @@ void fill_args(CaseMemory& memory, Args& args, const GatedDeltaShape& shape, Ran
 BenchShape recurrence(int64_t rows, int64_t value_heads) {
   const GatedDeltaShape shape = sizes(rows, value_heads);
   BenchShape result = bench_shape<GatedDeltaArgs>(
-      label(rows, value_heads), gated_delta, gated_delta_arms(), copies_past_caches(state_bytes(shape)),
+      label(rows, value_heads), gated_delta, gated_delta_arms(), copies_past_caches(state_bytes(shape) + row_bytes(shape)),
       [=](CaseMemory& memory, Random& random, GatedDeltaArgs& args) { fill_args(memory, args, shape, random); },
       {&GatedDeltaArgs::out});
   // An element of the state takes four operation slots a row, each of the width of a multiply-add.
@@ -50,7 +50,7 @@ BenchShape anchored(int64_t rows, int64_t value_heads) {
   const int64_t key_ring = shape.key_heads * kDeltaChunk * shape.dk, value_ring = value_heads * kDeltaChunk * shape.dv;
   BenchShape result = bench_shape<GatedDeltaAnchoredArgs>(
       label(rows, value_heads) + (rows == 1 ? ", half a chunk open" : ""), gated_delta_anchored,
-      gated_delta_anchored_arms(), copies_past_caches(state_bytes(shape)),
+      gated_delta_anchored_arms(), copies_past_caches(state_bytes(shape) + row_bytes(shape)),
       [=](CaseMemory& memory, Random& random, GatedDeltaAnchoredArgs& args) {
         fill_args(memory, args, shape, random);
         args.first = first;
