@@ -66,6 +66,21 @@ size_t MappedFile::size_on_disk() const {
   return static_cast<size_t>(status.st_size);
 }
 
+void MappedFile::read_ahead(size_t offset, size_t bytes) const {
+  if (offset >= size_) return;
+  char* const start = static_cast<char*>(data_) + offset;
+  bytes = std::min(bytes, size_ - offset);
+#if defined(MADV_POPULATE_READ)
+  if (::madvise(start, bytes, MADV_POPULATE_READ) == 0) return;
+#endif
+  // An older system: into memory at least, without a fault where the file has become shorter.
+  std::array<char, 65536> chunk;
+  for (size_t done = 0; done < bytes; done += chunk.size())
+    if (::pread(descriptor_, chunk.data(), std::min(chunk.size(), bytes - done), static_cast<off_t>(offset + done)) <=
+        0)
+      return;
+}
+
 std::string read_file(const std::string& path, size_t limit) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) file_error(path, "open");

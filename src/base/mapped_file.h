@@ -25,6 +25,9 @@ class MappedFile {
   // Size of the file now: a file that shrank since it was mapped must not be read (it would raise SIGBUS).
   size_t size_on_disk() const;
 
+  // Reads these bytes into memory and maps them, as far as the file has them and memory lasts.
+  void read_ahead(size_t offset, size_t bytes) const;
+
  private:
   std::string path_;
   void* data_ = nullptr;

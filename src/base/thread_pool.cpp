@@ -25,13 +25,30 @@ void wait_changed(std::atomic<uint32_t>& value, uint32_t old) {
   while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
 }
 
+// What thread `index` of a pool may run on.
+ProcessorSet processors_of(const ThreadPlacement& placement, int index) {
+  if (!placement.strict || placement.processors.empty()) return placement.processors;
+  ProcessorSet one;
+  one.add(placement.processors.nth(index));
+  return one;
+}
+
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads, const ThreadPlacement& placement) {
   if (threads < 1 || threads > 1024)
     throw Error(ErrorKind::Argument, "a thread pool has 1 to 1024 threads, not " + std::to_string(threads));
+  const ProcessorSet& processors = placement.processors;
+  processors.check_allowed("the processors of a thread pool");
+  if (placement.strict && !processors.empty() && threads > processors.count())
+    throw Error(ErrorKind::Usage, std::to_string(threads) + " threads cannot have a processor each among " +
+                                      processors.describe() + ": fewer threads (-t), or more processors");
+  caller_ = processors_of(placement, 0);
   workers_.reserve(static_cast<size_t>(threads - 1));
-  for (int thread = 1; thread < threads; ++thread) workers_.emplace_back([this] { work(); });
+  for (int thread = 1; thread < threads; ++thread) {
+    const ThreadAffinity inherited(processors_of(placement, thread));
+    workers_.emplace_back([this] { work(); });
+  }
 }
 
 ThreadPool::~ThreadPool() {

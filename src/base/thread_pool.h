@@ -9,11 +9,21 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/processors.h"
+
 namespace strata {
+
+// Where the threads of a pool run.
+struct ThreadPlacement {
+  ProcessorSet processors = {};  // empty: wherever the system puts them
+  bool strict = false;           // each thread stays on one of them, the caller on the lowest
+};
 
 class ThreadPool {
  public:
-  explicit ThreadPool(int threads);  // 1 or more; the calling thread is one of them
+  // 1 thread or more; the calling thread is one of them. Error{Usage} for processors that this program may not use, and
+  // for more threads than processors when each has its own.
+  explicit ThreadPool(int threads, const ThreadPlacement& placement = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -25,6 +35,10 @@ class ThreadPool {
   }
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Keeps the calling thread where the pool's first thread belongs, for the life of what is returned: around a stretch
+  // of calls of run(), since the thread is not the pool's own.
+  ThreadAffinity place_caller() const { return ThreadAffinity(caller_); }
 
   // Calls body(begin, end, share) once per non-empty share of [0, items); returns when all are done. Shares hold whole
   // multiples of `grain` items (but the last) and are numbered below threads(). body must not throw. One caller at a
@@ -54,6 +68,7 @@ class ThreadPool {
   void run_share(int share) const;
   void work();
 
+  ProcessorSet caller_;
   std::vector<std::thread> workers_;
   Task task_;                            // changes only while no share is claimed
   std::atomic<uint64_t> claims_{0};      // generation (32 bits), shares (16), next share (16)

@@ -15,9 +15,9 @@ namespace strata::cli {
 namespace {
 
 // Of those that may differ: what never changes a result (docs/reproducibility.md).
-constexpr std::array<std::string_view, 10> kKeepBits{"threads",         "ubatch_size", "draft",       "draft_max",
-                                                     "kv_budget",       "kv_resident", "kv_file_dir", "mem_floor",
-                                                     "mtp.hidden_norm", "strict_arms"};
+constexpr std::array<std::string_view, 14> kKeepBits{
+    "cpu_mask",  "cpu_range", "cpu_strict",  "load_mode",   "threads",   "ubatch_size",     "draft",
+    "draft_max", "kv_budget", "kv_resident", "kv_file_dir", "mem_floor", "mtp.hidden_norm", "strict_arms"};
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

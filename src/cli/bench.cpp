@@ -176,19 +176,26 @@ int one_thread_count(const Settings& settings) {
 
 }  // namespace
 
-int bench_operators(CommandContext& context) {
+BenchOptions operator_options(CommandContext& context) {
   Settings& settings = context.settings;
-  const std::string format = operator_format(settings);
   BenchOptions options;
   const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   options.threads = one_thread_count(settings) > 0 ? one_thread_count(settings) : cores;
   options.samples = static_cast<int>(settings.get_int("bench.samples"));
   const std::vector<std::string>& arm = settings.get_texts("bench.arm");
   if (arm.size() > 1) throw Error(ErrorKind::Usage, "give one arm with --op", "--arm");
-  if (!arm.empty()) settings.set("only_arm", arm.front(), SettingOrigin::Flag, "--arm");
+  options.default_arm = !arm.empty() && arm.front() == "default";
+  if (!arm.empty() && !options.default_arm) settings.set("only_arm", arm.front(), SettingOrigin::Flag, "--arm");
   options.cpu = allowed_cpu(settings);
   options.accelerator = chosen_accelerator(settings);
   options.cancelled = [&] { return context.interrupted.load(); };
+  return options;
+}
+
+int bench_operators(CommandContext& context) {
+  const Settings& settings = context.settings;
+  const std::string format = operator_format(settings);
+  const BenchOptions options = operator_options(context);
   const bool only_ceilings = settings.get_text("op") == kCeilings;
   const Accelerator* const accelerator = options.accelerator.get();
   const auto operators =
@@ -219,13 +226,15 @@ int bench_operators(CommandContext& context) {
 }
 
 Command bench_command() {
-  return {.name = "bench",
-          .summary = "Time a model as llama-bench does, or with --op an operator's arms side by side.",
-          .own = bench_settings(),
-          .settings = bench_shared_settings(),
-          .run = [](CommandContext& context) {
-            return context.settings.get_text("op").empty() ? bench_models(context) : bench_operators(context);
-          }};
+  return {
+      .name = "bench",
+      .summary = "Time a model as llama-bench does, or with --op an operator's arms side by side, --suite all weights.",
+      .own = bench_settings(),
+      .settings = bench_shared_settings(),
+      .run = [](CommandContext& context) {
+        if (context.settings.get_bool("bench.suite")) return bench_suite(context);
+        return context.settings.get_text("op").empty() ? bench_models(context) : bench_operators(context);
+      }};
 }
 
 }  // namespace strata::cli

@@ -14,7 +14,6 @@
 #include "cli/progress.h"
 #include "cli/version.h"
 #include "evidence/statistics.h"
-#include "measure/affinity.h"
 #include "measure/bench_record.h"
 #include "measure/model_bench.h"
 #include "measure/page_cache.h"
@@ -59,6 +58,7 @@ class ModelBenchCommand {
     total_ = planned.size();
     const BenchMachine here = machine();
     out_.emplace(format_named(format), here, planned);
+    if (!settings_.get_text("bench.save").empty()) save_.emplace(BenchFormat::Json, here, planned);
     err_.emplace(format_named(settings_.get_text("bench.format_err")), here, planned);
     sweep_table_ = settings_.get_bool("bench.sweep") && format_named(format) == BenchFormat::Markdown;
     try {
@@ -93,13 +93,23 @@ class ModelBenchCommand {
   std::vector<BenchRow> planned_rows() const {
     std::vector<BenchRow> rows;
     for (const BenchGroup& group : groups_)
-      for (const ModelTest& test : group.tests) {
-        BenchRow row{.model = group.description, .test = test};
-        row.cpu_mask = group.cpu_mask;
-        row.state = usual_state();
-        rows.push_back(row);
-      }
+      for (const ModelTest& test : group.tests) rows.push_back(row_of(group, test));
     return rows;
+  }
+
+  std::string load_mode() const {
+    const std::vector<std::string>& modes = settings_.get_texts("bench.lm");
+    return !modes.empty() && modes.back() == "populate" ? "populate" : "mmap";
+  }
+
+  // What the tests of a group share.
+  BenchRow row_of(const BenchGroup& group, const ModelTest& test) const {
+    BenchRow row{.model = group.description, .test = test};
+    row.cpu_mask = group.cpu_mask;
+    row.cpu_strict = settings_.get_text("cpu_strict") == "1";
+    row.load_mode = load_mode();
+    row.state = usual_state();
+    return row;
   }
 
   struct Loaded {
@@ -109,6 +119,8 @@ class ModelBenchCommand {
 
   Loaded load(const BenchGroup& group, bool drop) {
     settings_.set("model", group.model, SettingOrigin::Flag, "-m");
+    settings_.set("cpu_mask", group.cpu_mask, SettingOrigin::Flag, "-C");
+    settings_.set("load_mode", load_mode(), SettingOrigin::Flag, "-lm");
     settings_.set("threads", std::to_string(group.threads), SettingOrigin::Flag, "-t");
     if (drop) drop_cached_pages(group.model);
     Loaded loaded{nullptr, 0, cached_share(group.model)};
@@ -157,7 +169,6 @@ class ModelBenchCommand {
   }
 
   void run_group(const BenchGroup& group) {
-    const CpuMask mask(group.cpu_mask);
     std::optional<Loaded> loaded;
     std::optional<ModelBench> bench;
     if (!cold_) {
@@ -166,9 +177,7 @@ class ModelBenchCommand {
     }
     for (const ModelTest& test : group.tests) {
       if (context_.interrupted) return;
-      BenchRow row{.model = group.description, .test = test};
-      row.cpu_mask = group.cpu_mask;
-      row.state = usual_state();
+      BenchRow row = row_of(group, test);
       row.time = now_text();
       begin_test(test_name(test));
       if (settings_.get_bool("bench.sweep")) {
@@ -233,7 +242,9 @@ class ModelBenchCommand {
     } else {
       ++done_;
     }
-    if (!row.result.seconds.empty()) print(out_->row(row), err_->row(row));
+    if (row.result.seconds.empty()) return;
+    print(out_->row(row), err_->row(row));
+    keep(&row);
   }
 
   void sweep(const BenchRow& row, const std::vector<int64_t>& depths, Loaded& loaded, ModelBench& bench) {
@@ -254,6 +265,7 @@ class ModelBenchCommand {
                         part.result = *result;
                         part.load_seconds = loaded.seconds;
                         note_engine(*loaded.engine, part);
+                        keep(&part);
                         print(sweep_table_ ? std::string() : out_->row(part), err_->row(part));
                       }
                       if (sweep_table_) print(sweep_row(point), "");
@@ -278,13 +290,24 @@ class ModelBenchCommand {
                        row.state);
   }
 
-  void save_plot() const {
-    const std::string& path = settings_.get_text("bench.plot");
-    if (path.empty() || sweeps_.empty()) return;
-    const std::string text = sweep_plot(machine(), sweeps_.size() > 1 ? "" : groups_.front().description.type, sweeps_);
+  // A row, or the end, for --save.
+  void keep(const BenchRow* row) {
+    if (!save_) return;
+    if (saved_.empty()) saved_ = save_->head();
+    saved_ += row != nullptr ? save_->row(*row) : save_->foot();
+    if (row == nullptr) write(settings_.get_text("bench.save"), saved_);
+  }
+
+  static void write(const std::string& path, const std::string& text) {
     OutputFile file(path);
     file.write(text.data(), text.size());
     file.commit();
+  }
+
+  void save_plot() const {
+    const std::string& path = settings_.get_text("bench.plot");
+    if (path.empty() || sweeps_.empty()) return;
+    write(path, sweep_plot(machine(), sweeps_.size() > 1 ? "" : groups_.front().description.type, sweeps_));
   }
 
   // Rows, after the head of their format before the first ones.
@@ -301,6 +324,7 @@ class ModelBenchCommand {
 
   void end() {
     print(out_->foot(), err_->foot());
+    keep(nullptr);
     save_plot();
   }
 
@@ -310,7 +334,8 @@ class ModelBenchCommand {
   bool sweep_table_ = false, begun_ = false;
   std::vector<BenchGroup> groups_;
   std::vector<SweepLine> sweeps_;
-  std::optional<BenchWriter> out_, err_;
+  std::optional<BenchWriter> out_, err_, save_;
+  std::string saved_;
   Progress progress_;
   size_t done_ = 0, total_ = 0;
   std::string partial_;

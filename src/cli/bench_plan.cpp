@@ -8,10 +8,10 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/processors.h"
 #include "base/settings_text.h"
 #include "cli/model_settings.h"
 #include "cli/synth_model.h"
-#include "measure/affinity.h"
 
 namespace strata::cli {
 namespace {
@@ -221,7 +221,7 @@ std::vector<BenchGroup> plan_model_bench(Settings& settings) {
   check_forms(settings);
   std::vector<std::string> masks = settings.get_texts("bench.cpu_mask");
   if (masks.empty()) masks.emplace_back("0x0");
-  for (const std::string& mask : masks) const CpuMask checked(mask);
+  for (const std::string& mask : masks) ProcessorSet::parse_mask(mask, "-C").check_allowed("-C");
   const std::vector<ModelTest> tests = make_tests(settings);
   const std::vector<int64_t> threads = numbers(settings, "bench.threads", "threads");
   std::vector<BenchGroup> groups;

@@ -151,16 +151,26 @@ constexpr std::array kBench{
                 .flags = "--plot",
                 .type = SettingType::Path,
                 .group = kOutput,
-                .help = "draw speed over depth to this SVG file",
+                .help = "draw speed over depth, or with --suite the roofline, to this SVG file",
+                .persistent = false},
+    SettingSpec{.name = "bench.save",
+                .flags = "--save",
+                .type = SettingType::Path,
+                .group = kOutput,
+                .help = "write the results of models or of --suite as JSON to this file too",
                 .persistent = false},
     flag("bench.progress", "--progress", false, kOutput, "say on standard error which test begins"),
     flag("bench.list_devices", "--list-devices", false, kOutput, "print the devices and end"),
-    SettingSpec{.name = "bench.arm",
-                .flags = "--arm,--only-arm",
-                .group = kOperators,
-                .help = "with --op: only this arm; with a model: operator=arm to use",
-                .repeatable = true,
-                .persistent = false},
+    SettingSpec{
+        .name = "bench.arm",
+        .flags = "--arm,--only-arm",
+        .group = kOperators,
+        .help = "with --op: only this arm, default: the one that a model runs; with a model: operator=arm to use",
+        .repeatable = true,
+        .persistent = false},
+    flag("bench.suite", "--suite", false, kOperators,
+         "time products with weights of every format at 1, 4, 16 and 256 rows, with default arms, as shares of this "
+         "machine's ceilings"),
     SettingSpec{.name = "bench.shape",
                 .flags = "--shape",
                 .group = kOperators,
@@ -184,7 +194,7 @@ constexpr std::array kBench{
     foreign("bench.dev", "-dev", "cpu; others are refused"),
     foreign("bench.ts", "-ts,--tensor-split", "no effect"),
     foreign("bench.ot", "-ot,--override-tensor", "no effect"),
-    foreign("bench.lm", "-lm,--load-mode", "mmap: how weights are always loaded"),
+    foreign("bench.lm", "-lm,--load-mode", "mmap, or populate: all weights are read before a test; others: as mmap"),
     foreign("bench.lzm", "-lzm,--lazy-mode", "on: weights are read when used"),
     foreign("bench.embd", "-embd,--embeddings", "0; 1 is refused"),
     foreign("bench.nopo", "-nopo,--no-op-offload", "no effect"),
@@ -193,7 +203,6 @@ constexpr std::array kBench{
     foreign("bench.fitc", "-fitc,--fit-ctx", "no effect"),
     foreign("bench.numa", "--numa", "no effect"),
     foreign("bench.prio", "--prio", "no effect"),
-    foreign("bench.cpu_strict", "--cpu-strict", "no effect"),
     foreign("bench.poll", "--poll", "no effect"),
     foreign("bench.hf", "-hf,-hff,-hft,--hf-repo,--hf-file,--hf-token", "refused: nothing is downloaded"),
 };
@@ -215,7 +224,7 @@ constexpr Foreign kForeigns[] = {
     {"bench.dev", "-dev", "cpu|CPU|none|auto", "no such device here (strata devices lists them)", true},
     {"bench.ts", "-ts", "0", kNoGpu},
     {"bench.ot", "-ot", "none", kNoGpu},
-    {"bench.lm", "-lm", "auto|mmap", "weights are mapped and read when used"},
+    {"bench.lm", "-lm", "auto|mmap|populate", "weights are mapped and read when used"},
     {"bench.lzm", "-lzm", "auto|on", "weights are mapped and read when used"},
     {"bench.embd", "-embd", "0", "embeddings are not benchmarked", true},
     {"bench.nopo", "-nopo", "0|1", kNoGpu},
@@ -224,7 +233,6 @@ constexpr Foreign kForeigns[] = {
     {"bench.fitc", "-fitc", "0", "nothing is moved to make room on a GPU"},
     {"bench.numa", "--numa", "", "memory is placed by the system"},
     {"bench.prio", "--prio", "0", "use nice"},
-    {"bench.cpu_strict", "--cpu-strict", "0", "threads move among the processors of the mask"},
     {"bench.poll", "--poll", "50", "how threads wait is fixed"},
     {"bench.hf", "-hf", "", "nothing is downloaded: give a file with -m", true},
 };
@@ -236,7 +244,8 @@ std::span<const SettingSpec> bench_settings() { return kBench; }
 std::vector<std::string_view> bench_shared_settings() {
   std::vector<std::string_view> names = engine_setting_names();
   const auto replaced = [](std::string_view name) {
-    for (const std::string_view own : {"model", "ubatch_size", "cache_type_k", "cache_type_v", "threads", "arm"})
+    for (const std::string_view own :
+         {"model", "ubatch_size", "cache_type_k", "cache_type_v", "threads", "arm", "cpu_mask", "load_mode"})
       if (name == own) return true;
     return false;
   };

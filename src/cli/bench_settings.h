@@ -7,6 +7,7 @@
 
 #include "base/settings.h"
 #include "cli/command.h"
+#include "evidence/bench.h"
 
 namespace strata::cli {
 
@@ -17,7 +18,11 @@ std::vector<std::string_view> bench_shared_settings();  // names, for Command::s
 // those that cannot be passed over.
 void check_foreign_flags(CommandContext& context);
 
-// The two forms of strata bench; each returns the exit code.
+// What --op and --suite ask for of every row.
+BenchOptions operator_options(CommandContext& context);
+
+// The three forms of strata bench; each returns the exit code.
+int bench_suite(CommandContext& context);
 int bench_operators(CommandContext& context);
 int bench_models(CommandContext& context);
 

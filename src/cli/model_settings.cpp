@@ -33,6 +33,33 @@ constexpr std::array kModel{
                     "where operators run and weights and caches lie: cpu, cuda:0, hip:0 (strata devices lists them), "
                     "emu: device kernels on the CPU from their source, or sim:gfx1100: their machine code for an "
                     "AMD GPU in an interpreter; both are slow and prove no device"},
+    SettingSpec{.name = "cpu_mask",
+                .flags = "-C,--cpu-mask",
+                .type = SettingType::Text,
+                .default_text = "0x0",
+                .group = "Model",
+                .help = "processors that compute, as a hexadecimal mask such as 0xff; 0x0: all; threads, unless given: "
+                        "one per processor"},
+    SettingSpec{.name = "cpu_range",
+                .flags = "-Cr,--cpu-range",
+                .type = SettingType::Text,
+                .group = "Model",
+                .help = "the same as a range such as 0-7; with a mask: both"},
+    SettingSpec{.name = "cpu_strict",
+                .type = SettingType::Choice,
+                .default_text = "0",
+                .choices = "0|1",
+                .group = "Model",
+                .help = "1: each thread stays on a processor of its own, of the mask or of all; changes speed, never "
+                        "the text"},
+    SettingSpec{.name = "load_mode",
+                .flags = "-lm,--load-mode",
+                .type = SettingType::Choice,
+                .default_text = "auto",
+                .choices = "auto|mmap|populate",
+                .group = "Model",
+                .help = "auto, mmap: weights are read when first used; populate: all threads read them into memory "
+                        "before the first run"},
     SettingSpec{.name = "ctx_size",
                 .flags = "-c,--ctx-size",
                 .type = SettingType::Int,
@@ -364,6 +391,20 @@ CacheOptions cache_options(const Settings& settings) {
 
 namespace {
 
+ThreadPlacement thread_placement(const Settings& settings) {
+  ThreadPlacement placement;
+  placement.processors = ProcessorSet::parse_mask(settings.get_text("cpu_mask"), "--cpu-mask");
+  placement.processors.check_allowed("--cpu-mask");
+  if (const std::string& range = settings.get_text("cpu_range"); !range.empty()) {
+    const ProcessorSet more = ProcessorSet::parse_range(range, "--cpu-range");
+    more.check_allowed("--cpu-range");
+    placement.processors.add(more);
+  }
+  placement.strict = settings.get_text("cpu_strict") == "1";
+  if (placement.strict && placement.processors.empty()) placement.processors = ProcessorSet::allowed();
+  return placement;
+}
+
 Activations activations(const Settings& settings, const std::string& device) {
   const std::string& choice = settings.get_text("matmul.activations");
   if (choice == "int8" && device != "cpu")
@@ -380,6 +421,8 @@ EngineOptions engine_options(const Settings& settings, Profiler* profiler) {
   options.model = model_path(settings);
   options.device = settings.get_text("device");
   options.threads = static_cast<int>(settings.get_int("threads"));
+  options.placement = thread_placement(settings);
+  options.read_ahead = settings.get_text("load_mode") == "populate";
   options.micro_batch = settings.get_int("ubatch_size");
   if (settings.get_text("rope_scaling") != "file") options.rope.scaling = settings.get_text("rope_scaling");
   options.rope.factor = settings.get_real("rope_scale");

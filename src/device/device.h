@@ -42,7 +42,7 @@ struct ArmChoice {
 // An ordered stream of operator calls on one device, with what they share. Not thread safe: one caller at a time.
 class Queue {
  public:
-  Queue(int threads, Log& log) : pool_(threads), log_(log) {}
+  Queue(int threads, Log& log, const ThreadPlacement& placement = {}) : pool_(threads, placement), log_(log) {}
   // Operators run on the accelerator: tensors lie in its memory, or in host memory that is registered.
   Queue(std::shared_ptr<Accelerator> accelerator, Log& log)
       : pool_(1), log_(log), accelerator_(std::move(accelerator)), stream_(accelerator_->make_stream()) {}

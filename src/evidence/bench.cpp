@@ -70,6 +70,7 @@ class Bench {
       if (result.refusal.empty()) result.refusal = shape.refusal(arm.name);
       results_.push_back(result);
     }
+    if (options.default_arm) keep_default(arms);
     samples_.resize(results_.size());
   }
 
@@ -89,6 +90,15 @@ class Bench {
   }
 
  private:
+  // Of arms that cannot run here the last stays, with its reason.
+  void keep_default(const std::vector<ArmInfo>& arms) {
+    for (size_t i = 0; i < arms.size(); ++i)
+      if (!arms[i].opt_in && (results_[i].refusal.empty() || i + 1 == arms.size())) {
+        results_ = {results_[i]};
+        return;
+      }
+  }
+
   bool on_device() const { return options_.accelerator != nullptr; }
 
   // As one graph on a device, by its clock.

@@ -38,6 +38,7 @@ struct BenchOptions {
   CpuFeatures cpu = cpu_features();
   std::shared_ptr<Accelerator> accelerator;  // null: the CPU
   std::function<bool()> cancelled;
+  bool default_arm = false;  // time only the arm that a queue would take
 };
 
 struct BenchResult {

@@ -83,6 +83,19 @@ void File::check_sizes() const {
   }
 }
 
+void File::read_ahead(ThreadPool& pool) const {
+  check_sizes();
+  for (const MappedFile& shard : shards_) {
+    constexpr int64_t kPiece = int64_t{1} << 20;
+    const auto pieces = static_cast<int64_t>((shard.size() + kPiece - 1) / kPiece);
+    pool.run(pieces, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t piece = begin; piece < end; ++piece)
+        shard.read_ahead(static_cast<size_t>(piece * kPiece), static_cast<size_t>(kPiece));
+    });
+  }
+  check_sizes();
+}
+
 void File::refuse(std::string_view key, const std::string& message) const {
   throw Error(ErrorKind::Format, message, fmt::format("{} (key '{}')", path(), printable(key)));
 }

@@ -13,6 +13,7 @@
 
 #include "base/dtype.h"
 #include "base/mapped_file.h"
+#include "base/thread_pool.h"
 
 namespace strata::gguf {
 
@@ -114,6 +115,9 @@ class File {
 
   // Error{File} when a file shrank since it was opened: reading its end would then raise SIGBUS.
   void check_sizes() const;
+
+  // Brings all pages of the files into memory, the threads of the pool a part each. Errors as check_sizes().
+  void read_ahead(ThreadPool& pool) const;
 
   // Typed access. Absent key: empty. Present with another type or out of range: Error{Format} naming the key.
   std::optional<uint64_t> get_uint(std::string_view key, uint64_t min, uint64_t max) const;  // any integer type

@@ -71,7 +71,7 @@ void add_machine_and_settings(Fields& fields, const BenchMachine& machine, const
   number("n_ubatch", row.test.micro_batch);
   number("n_threads", row.threads);
   text("cpu_mask", row.cpu_mask);
-  flag("cpu_strict", false);
+  flag("cpu_strict", row.cpu_strict);
   number("poll", 0);
   text("type_k", type_text(row.test.caches.keys));
   text("type_v", type_text(row.test.caches.values));
@@ -84,7 +84,7 @@ void add_machine_and_settings(Fields& fields, const BenchMachine& machine, const
   text("devices", machine.device);
   text("tensor_split", "0.00");
   text("tensor_buft_overrides", "none");
-  text("load_mode", "mmap");
+  text("load_mode", row.load_mode);
   text("lazy_mode", "on");
   flag("embeddings", false);
   flag("no_op_offload", false);

@@ -32,6 +32,8 @@ struct BenchRow {
   ModelTest test;
   int threads = 1;
   std::string cpu_mask{};   // "0x0": none
+  bool cpu_strict = false;  // each thread on a processor of its own
+  std::string load_mode = "mmap";
   std::string state{};      // what the run found: "warm", "cold", "as found"
   double load_seconds = 0;  // of the model, before the test
   std::string arms{};       // "matmul=avx512 norm=avx2 ..."

@@ -237,6 +237,7 @@ void Forward::run(std::span<const Segment> segments) {
   const Batch batch = make_batch(segments);
   if (batch.rows == 0) return;
   send(batch);
+  const ThreadAffinity placed = queue_.pool().place_caller();
   Pass pass(queue_, !options_.observe && queue_.profiler == nullptr);
   const Tensor x = arena_.f32({batch.rows, spec_.streams, spec_.hidden});  // the residual
   embedding(queue_, {batch.in.ids, weights_.table, x});
@@ -338,6 +339,7 @@ void Forward::draft(const Tensor& tap, std::span<const int32_t> tokens, int64_t 
   if (rows == 0) return;
   if (rows > sequence.capacity() - sequence.mtp_length()) argument_error("draft", "the MTP cache is full");
   const ArenaScope scope(arena_);
+  const ThreadAffinity placed = queue_.pool().place_caller();
   sequence.prepare_mtp(rows);
   Batch batch;
   batch.rows = rows;

@@ -1,6 +1,8 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <exception>
 #include <limits>
 
@@ -12,7 +14,13 @@
 namespace strata {
 namespace {
 
-int thread_count(int wanted) { return wanted > 0 ? wanted : list_devices().front().cores; }
+int thread_count(const EngineOptions& options) {
+  if (options.threads > 0) return options.threads;
+  const ProcessorSet& processors = options.placement.processors;
+  return processors.empty() ? list_devices().front().cores : processors.count();
+}
+
+std::string mebibytes(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
 Model load_model(const EngineOptions& options) {
   const ProfileSpan span(options.profiler, "model", "host");
@@ -20,7 +28,7 @@ Model load_model(const EngineOptions& options) {
 }
 
 Queue make_queue(const EngineOptions& options, Log& log) {
-  if (options.device == "cpu") return {thread_count(options.threads), log};
+  if (options.device == "cpu") return {thread_count(options), log, options.placement};
   if (options.caches.resident > 0)
     throw Error(ErrorKind::Usage, "keys and values in a file are for the CPU: leave out --kv-resident, or --device",
                 "--kv-resident");
@@ -54,6 +62,7 @@ Engine::Engine(const EngineOptions& options, Log& log)
   queue_.profiler = options.profiler;
   for (const auto& [op, arm] : options.arms) queue_.request_arm(op, arm);
   load_tokenizer();
+  if (options.read_ahead && queue_.accelerator() == nullptr) read_weights_ahead(log);
   model_.place(queue_.space());
   if (tokenizer_ && queue_.accelerator() != nullptr)  // the host's sampler asks for itself
     forward_.allow([this](int32_t id) { return tokenizer_->may_be_sampled(id); });
@@ -70,6 +79,22 @@ void Engine::load_tokenizer() {
                 "the tokenizer has " + std::to_string(tokenizer_->size()) + " tokens, the embedding " +
                     std::to_string(model_.spec().vocabulary) + " rows",
                 options_.model);
+}
+
+// Each thread reads parts of every file: with several memory nodes their pages lie where threads read them first.
+void Engine::read_weights_ahead(Log& log) {
+  const ProfileSpan span(options_.profiler, "weights", "host");
+  const auto start = std::chrono::steady_clock::now();
+  const uint64_t bytes = model_.file().file_bytes();
+  if (const uint64_t available = free_memory_bytes(); available > 0 && bytes > available)
+    log.warn(mebibytes(bytes) + " of weights do not fit the free memory of " + mebibytes(available) +
+             ": what is read ahead may be dropped before it is used");
+  log.info("reading " + mebibytes(bytes) + " of weights ahead, " + std::to_string(queue_.pool().threads()) +
+           " threads");
+  const ThreadAffinity placed = queue_.pool().place_caller();
+  model_.file().read_ahead(queue_.pool());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  log.info("read " + mebibytes(bytes) + " of weights ahead in " + std::to_string(std::lround(seconds * 1000)) + " ms");
 }
 
 const text::Tokenizer& Engine::tokenizer() const {

@@ -26,10 +26,12 @@
 namespace strata {
 
 struct EngineOptions {
-  std::string model;           // path of a GGUF file
-  std::string device = "cpu";  // where operators run, and weights and caches lie: as open_accelerator()
-  int threads = 0;             // 0: one per core
-  int64_t micro_batch = 512;   // prompt tokens computed at a time; results do not depend on it
+  std::string model;               // path of a GGUF file
+  std::string device = "cpu";      // where operators run, and weights and caches lie: as open_accelerator()
+  int threads = 0;                 // 0: one per core, or per processor of the placement
+  ThreadPlacement placement = {};  // of threads that compute on the CPU
+  bool read_ahead = false;         // the threads read all weights into memory before the first run
+  int64_t micro_batch = 512;       // prompt tokens computed at a time; results do not depend on it
   RopeOverride rope;
   ForwardOptions forward;
   CacheOptions caches;
@@ -91,6 +93,7 @@ class Engine {
   template <class Work>
   auto with_memory(Work&& work);
   void load_tokenizer();
+  void read_weights_ahead(Log& log);
   void check_memory(int64_t context) const;
 
   EngineOptions options_;

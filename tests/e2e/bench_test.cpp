@@ -1,7 +1,10 @@
 // strata bench -m from outside: the flags that llama-bench's users type, and what comes out.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -107,6 +110,21 @@ TEST(BenchModel, BothStreamsAndDevices) {
   EXPECT_NE(bench({"--list-devices"}).out.find("cpu: "), std::string::npos);
 }
 
+// Where threads run and when weights are read changes neither arms nor results, and stands in the record.
+TEST(BenchModel, PlacedThreadsAndWeightsReadAheadGiveTheSame) {
+  const auto plain = rows_of({"-p", "8", "-n", "0", "-t", "1"});
+  const auto placed = rows_of({"-p", "8", "-n", "0", "-t", "1", "--cpu-strict", "1", "-lm", "populate"});
+  EXPECT_EQ(placed[0]["checksum"], plain[0]["checksum"]);
+  EXPECT_EQ(placed[0]["load_mode"], "populate");
+  EXPECT_EQ(plain[0]["load_mode"], "mmap");
+  EXPECT_EQ(placed[0]["cpu_strict"], true);
+  EXPECT_EQ(plain[0]["cpu_strict"], false);
+  for (const auto& [mode, times] : {std::pair{"populate", 1u}, std::pair{"mmap", 0u}}) {
+    const ProcessResult result = bench({"-p", "8", "-n", "0", "-t", "1", "-lm", mode});
+    EXPECT_EQ(count_of(result.err, "of weights ahead in "), times) << result.err;
+  }
+}
+
 TEST(BenchModel, InterruptedRunsKeepWhatWasMeasured) {
   Process process(bench_call({"-p", "0", "-n", "8", "-r", "1000", "-o", "json"}));
   while (process.err().find("loaded in") == std::string::npos)
@@ -118,6 +136,48 @@ TEST(BenchModel, InterruptedRunsKeepWhatWasMeasured) {
   EXPECT_NE(result.err.find("interrupted: 0 of 1 tests are complete"), std::string::npos) << result.err;
   const auto rows = nlohmann::json::parse(result.out);  // complete JSON
   EXPECT_TRUE(rows.empty() || rows[0]["samples_ns"].size() < 1000u);
+}
+
+// The tables of docs/performance.md replace what stands between its markers, and nothing else.
+TEST(BenchPage, TablesReplaceWhatStandsBetweenTheMarkers) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("strata_page_" + std::to_string(::getpid()));
+  fs::create_directories(folder / "plots");
+  const auto write = [&](const std::string& name, const std::string& text) { std::ofstream(folder / name) << text; };
+  write("kernels.json", R"({"ceilings": {"threads": 2, "read_bytes_per_s": 3e10, "int8_operations_per_s": 1e12,
+    "f32_operations_per_s": 2.5e11}, "rows": [{"weights": "Q8_0", "rows": 1, "operations": 1e6, "median_s": 1e-4,
+    "share": 0.9, "bound_by": "reading", "target": 0.85, "holds": true}, {"weights": "IQ3_S", "rows": 1,
+    "operations": 1e6, "median_s": 1e-4, "share": 0.3, "bound_by": "reading", "target": 0.5, "holds": false}]})");
+  write("models.json", R"([{"cpu_info": "a CPU", "build_commit": "abc", "model_type": "qwen35 586.36 M Q8_0",
+    "model_size": 604000000, "n_prompt": 0, "n_gen": 64, "avg_ts": 40, "stddev_ts": 1}])");
+  for (const char* name : {"ceilings-before.json", "ceilings-after.json"})
+    write(name, R"({"ceilings": [{"name": "read", "bytes_per_s": 2.2e10}]})");
+  for (const char* name : {"profile-qwen35.json", "profile-moe.json"})
+    write(name, R"({"profile": {"stages": [{"stage": "prompt", "parts": [{"name": "matmul", "share": 0.7},
+      {"name": "experts", "share": 0.18}, {"name": "norm", "share": 0.12}]}]}})");
+  write("roofline.svg", "<svg/>");
+  write("page.md", "# Before\n<!-- bench: begin -->\nold\n<!-- bench: end -->\nafter\n");
+  const std::vector<std::string> call{STRATA_SOURCE_DIR "/tools/performance_page.sh", folder.string(),
+                                      (folder / "page.md").string()};
+  const auto page = [&] {
+    const ProcessResult result = run(call);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::ifstream file(folder / "page.md");
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string once = page();
+  EXPECT_EQ(page(), once);
+  EXPECT_TRUE(fs::exists(folder / "plots/roofline-cpu.svg"));
+  for (const char* part :
+       {"# Before\n<!-- bench: begin -->\n", "<!-- bench: end -->\nafter\n", "| Q8_0 | 10, 90 % | - | - | - |",
+        "| Q8_0, one row, of reading | 85 % | 90 % | holds |",
+        "| IQ3_S, one row, of reading | 50 % | 30 % | **missed** |", "| tg64 | 40 ± 1 | 24.2 | 45 | 30 | holds |",
+        "| products with weights (aim: 85 %) | 88 % | 88 % |", "| norm | 12 % | 12 % |"})
+    EXPECT_NE(once.find(part), std::string::npos) << part << "\n" << once;
+  EXPECT_EQ(once.find("\nold\n"), std::string::npos);
+  fs::remove(folder / "models.json");
+  EXPECT_EQ(run(call).exit_code, 1);
+  fs::remove_all(folder);
 }
 
 TEST(BenchModel, WhatCannotBeMeasuredIsOneError) {
@@ -132,6 +192,8 @@ TEST(BenchModel, WhatCannotBeMeasuredIsOneError) {
       {{"-hf", "some/model"}, "nothing is downloaded"},
       {{"-dev", "CUDA0"}, "no such device"},
       {{"-C", "0xz"}, "no mask of processors"},
+      {{"-C", "0x" + std::string(256, 'f')}, "this program may not use processor"},
+      {{"--cpu-strict", "1", "-t", "1024"}, "1024 threads cannot have a processor each"},
       {{"--spec-synth-len", "2"}, "needs drafts"},
       {{"--draft", "mtp", "--spec-synth-rates", "1.5"}, "no probability"},
       {{"--cold", "-d", "8"}, "warms the model"},

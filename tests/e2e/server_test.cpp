@@ -3,8 +3,10 @@
 #include <httplib.h>
 
 #include <atomic>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "support/process.h"
 #include "support/server_process.h"
@@ -76,6 +78,32 @@ class ServerTest : public ::testing::Test {
   static ServerProcess* server_;
 };
 ServerProcess* ServerTest::server_ = nullptr;
+
+// Seconds of processor time that a process has taken, over all its threads.
+double processor_seconds(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  std::istringstream fields(text.substr(text.rfind(')') + 2));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  double user = 0, system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+// Between requests no thread spins: those that compute have just worked, and sleep.
+TEST_F(ServerTest, AnIdleServerTakesNoProcessorTime) {
+  answer("/completion", {{"prompt", "The ls command"}, {"n_predict", 8}});
+  until_idle();
+  std::this_thread::sleep_for(milliseconds(100));
+  const double before = processor_seconds(server_->pid());
+  EXPECT_GT(before, 0.0);
+  std::this_thread::sleep_for(milliseconds(600));
+  // One spinning thread would take 0.6 s on a free processor, 0.1 s and more on one shared by six programs. Ticks are
+  // 10 ms; waking up now and then takes one of them at most.
+  EXPECT_LT(processor_seconds(server_->pid()) - before, 0.05);
+}
 
 const std::string kLs = "The ls command is used to list directory contents.";
 

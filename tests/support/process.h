@@ -55,6 +55,7 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   void send(int signal) const { ::kill(pid_, signal); }
+  pid_t pid() const { return pid_; }
   std::string out() const { return contents(out_.descriptor); }
   std::string err() const { return contents(err_.descriptor); }
 

@@ -94,6 +94,7 @@ class ServerProcess {
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   std::string err() const { return process_.err(); }
   void send(int signal) const { process_.send(signal); }
+  pid_t pid() const { return process_.pid(); }
   ProcessResult wait() { return process_.wait(); }
 
   // The whole answer, head included.

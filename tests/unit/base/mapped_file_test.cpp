@@ -102,6 +102,35 @@ TEST_F(FileTest, CommittedOutputHasItsNameAndNothingElse) {
   EXPECT_FALSE(fs::exists(path("out.partial")));
 }
 
+// Bytes of files that are mapped and in memory.
+size_t mapped_bytes() {
+  size_t all = 0, resident = 0, shared = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident >> shared;
+  return shared * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST_F(FileTest, ReadsAhead) {
+  constexpr size_t kSize = (size_t{8} << 20) + 5, kHalf = size_t{4} << 20, kNoise = size_t{1} << 20;
+  const MappedFile file(create("large", std::string(kSize, 'x')));
+  const size_t before = mapped_bytes();
+  file.read_ahead(0, kHalf);
+  const size_t first = mapped_bytes();
+  EXPECT_GE(first, before + kHalf);
+  EXPECT_LT(first, before + kHalf + kNoise);  // the system maps a few pages around; code of this test is mapped too
+  file.read_ahead(kHalf, kSize);              // beyond the end: up to it
+  file.read_ahead(kSize, 1);
+  EXPECT_GE(mapped_bytes(), before + kSize);
+  EXPECT_EQ(text_of(file), std::string(kSize, 'x'));
+  MappedFile().read_ahead(0, 100);
+}
+
+TEST_F(FileTest, ReadingAheadSurvivesAFileThatShrank) {
+  const MappedFile file(create("shrinks", std::string(size_t{1} << 20, 'x')));
+  fs::resize_file(path("shrinks"), 10);
+  file.read_ahead(0, size_t{1} << 20);
+  EXPECT_EQ(file.size_on_disk(), 10u);
+}
+
 TEST_F(FileTest, PadsMoreThanOneBuffer) {
   OutputFile output(path("out"));
   output.write("a", 1);
