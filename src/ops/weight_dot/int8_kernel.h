@@ -1,7 +1,8 @@
 // Sums of products of integer levels and rounded activations for AVX-512 with VNNI. Sums of a block of 32 are exact. A
 // product has 16 lanes: lane l of 8 takes block l of every other piece of 256 from the first on, lane 8 + l that of the
 // pieces between, by fused multiply-adds of whole sums with their scales in order; then the tree of sum16 joins the
-// lanes. One row of x and many go through the same sums, so that no bit depends on how many there are.
+// lanes. One row of x and many go through the same sums, so that no bit depends on how many there are. Lanes behind the
+// end of a row add nothing.
 #pragma once
 
 #include "base/simd.h"
@@ -18,15 +19,17 @@ constexpr int64_t kAhead = 6144;  // bytes between what is read and what is aske
 STRATA_SIMD __m512 both8(__m256 low, __m256 high) { return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1); }
 STRATA_SIMD __m512i load512(const void* p) { return _mm512_loadu_si512(p); }
 
-// Sums of four neighbours in each register, four registers side by side.
-STRATA_SIMD __m512i pair_sums(__m512i a, __m512i b) {
-  return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+// Blocks j and j + 4 in register j become the words j and j + 4 of all eight blocks there, as Int8Piece has them: then
+// four products with x add up to the sums of the halves, in the order of start_slot.
+STRATA_SIMD void words_side_by_side(__m512i (&z)[4]) {
+  const __m512i low = _mm512_unpacklo_epi32(z[0], z[1]), low2 = _mm512_unpacklo_epi32(z[2], z[3]);
+  const __m512i high = _mm512_unpackhi_epi32(z[0], z[1]), high2 = _mm512_unpackhi_epi32(z[2], z[3]);
+  z[0] = _mm512_unpacklo_epi64(low, low2);
+  z[1] = _mm512_unpackhi_epi64(low, low2);
+  z[2] = _mm512_unpacklo_epi64(high, high2);
+  z[3] = _mm512_unpackhi_epi64(high, high2);
 }
-STRATA_SIMD __m512i four_sums(__m512i a, __m512i b, __m512i c, __m512i d) {
-  const __m512i ab = pair_sums(a, b), cd = pair_sums(c, d);
-  return _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
-}
-// Sums of eight from the four_sums of two pieces, in the order of the blocks.
+// Sums of blocks from those of their halves in two pieces, in the order of the blocks.
 STRATA_SIMD __m512i block_sums(__m512i first, __m512i second) {
   return _mm512_add_epi32(_mm512_shuffle_i32x4(first, second, 0x88), _mm512_shuffle_i32x4(first, second, 0xdd));
 }
@@ -46,14 +49,13 @@ STRATA_SIMD void unpack(const uint8_t* p, const void* grid, __m512i (&z)[4]) {
 // Sums of sixteen bytes' products, where halves of blocks have scales of their own multiplied with them.
 template <DType type>
 STRATA_SIMD __m512i piece_sums(const __m512i (&z)[4], const Int8Piece& x, __m512i halves) {
-  __m512i sums[4];
+  __m512i sums = Is<type>::kMinima ? _mm512_setzero_si512() : load512(x.start);
 #pragma GCC unroll 4
-  for (int j = 0; j < 4; ++j) sums[j] = _mm512_dpbusd_epi32(_mm512_setzero_si512(), z[j], load512(x.q + 64 * j));
-  const __m512i four = four_sums(sums[0], sums[1], sums[2], sums[3]);
-  return Is<type>::kHalves ? _mm512_mullo_epi32(_mm512_add_epi32(four, load512(x.start)), halves) : four;
+  for (int j = 0; j < 4; ++j) sums = _mm512_dpbusd_epi32(sums, z[j], load512(x.q + 64 * j));
+  return Is<type>::kHalves ? _mm512_mullo_epi32(sums, halves) : sums;
 }
 
-// What two pieces of a weight row hold, unpacked once for all rows of x.
+// What two pieces of a weight row hold, unpacked once for all rows of x; or one, and nothing of the second.
 template <DType type>
 struct Unpacked {
   __m512i first[4], second[4];
@@ -61,37 +63,67 @@ struct Unpacked {
   __m512 scales, minima;
 };
 
-template <DType type>
-STRATA_SIMD void unpack_two(const uint8_t* p, const uint8_t* q, const void* grid, Unpacked<type>& w) {
+template <DType type, int pieces>
+STRATA_SIMD void unpack_pieces(const uint8_t* p, const uint8_t* q, const void* grid, Unpacked<type>& w) {
   using F = Levels<type>;
   unpack<type>(p, grid, w.first);
-  unpack<type>(q, grid, w.second);
-  w.scales = both8(F::scales(p), F::scales(q));
+  words_side_by_side(w.first);
+  if constexpr (pieces == 2) {
+    unpack<type>(q, grid, w.second);
+    words_side_by_side(w.second);
+  }
+  const auto of_both = [&](auto values) __attribute__((always_inline)) {
+    return both8(values(p), pieces == 2 ? values(q) : _mm256_setzero_ps());
+  };
+  w.scales = of_both(F::scales);
   if constexpr (Is<type>::kHalves) {
     w.first_halves = _mm512_cvtepi8_epi32(F::halves(p));
-    w.second_halves = _mm512_cvtepi8_epi32(F::halves(q));
+    if constexpr (pieces == 2) w.second_halves = _mm512_cvtepi8_epi32(F::halves(q));
   }
-  if constexpr (Is<type>::kMinima) w.minima = both8(F::minima(p), F::minima(q));
+  if constexpr (Is<type>::kMinima) w.minima = of_both(F::minima);
 }
 
-template <DType type>
-STRATA_SIMD __m512 add_two(const Unpacked<type>& w, const Int8Piece& x, const Int8Piece& y, __mmask16 lanes,
-                           __m512 sum) {
-  const __m512i first = piece_sums<type>(w.first, x, w.first_halves);
-  const __m512i second = piece_sums<type>(w.second, y, w.second_halves);
-  __m512i whole = block_sums(first, second);
-  if constexpr (!Is<type>::kHalves && !Is<type>::kMinima)
-    whole = _mm512_add_epi32(whole, _mm512_inserti64x4(_mm512_castsi256_si512(load256(x.start)), load256(y.start), 1));
-  const __m512 scales = _mm512_mul_ps(w.scales, both8(_mm256_load_ps(x.scale), _mm256_load_ps(y.scale)));
-  sum = _mm512_mask3_fmadd_ps(_mm512_cvtepi32_ps(whole), scales, sum, lanes);
-  if constexpr (Is<type>::kMinima)
-    sum = _mm512_mask3_fnmadd_ps(w.minima, both8(_mm256_load_ps(x.sum), _mm256_load_ps(y.sum)), sum, lanes);
+// x: as many pieces in a row.
+template <DType type, int pieces>
+STRATA_SIMD __m512 add_pieces(const Unpacked<type>& w, const Int8Piece* x, __mmask16 lanes, __m512 sum) {
+  const __m512i first = piece_sums<type>(w.first, x[0], w.first_halves);
+  __m512i second = _mm512_setzero_si512();
+  if constexpr (pieces == 2) second = piece_sums<type>(w.second, x[1], w.second_halves);
+  const auto of_both = [x](auto member) __attribute__((always_inline)) {
+    return both8(_mm256_load_ps(x[0].*member),
+                 pieces == 2 ? _mm256_load_ps(x[pieces - 1].*member) : _mm256_setzero_ps());
+  };
+  const __m512 scales = _mm512_mul_ps(w.scales, of_both(&Int8Piece::scale));
+  sum = _mm512_mask3_fmadd_ps(_mm512_cvtepi32_ps(block_sums(first, second)), scales, sum, lanes);
+  if constexpr (Is<type>::kMinima) sum = _mm512_mask3_fnmadd_ps(w.minima, of_both(&Int8Piece::sum), sum, lanes);
   return sum;
+}
+
+// The last pieces of a weight row, of which the last one has `left` elements and need not be whole.
+template <DType type, int pieces, int fixed>
+STRATA_SIMD void few_last(const Int8Few& a, const uint8_t* w, int64_t piece, int64_t left, bool in_place,
+                          F32x16* sums) {
+  uint8_t copy[kPieceBytes<type>];
+  const uint8_t* last = w + (pieces - 1) * kPieceBytes<type>;
+  if (!in_place) last = last_piece<type>(last, left, copy);
+  Unpacked<type> rest;
+  unpack_pieces<type, pieces>(pieces == 2 ? w : last, last, a.grid, rest);
+  const auto lanes = static_cast<__mmask16>((1u << (8 * (pieces - 1) + left / 32)) - 1);
+  const int64_t rows = fixed != 0 ? fixed : a.rows;
+  for (int64_t r = 0; r < rows; ++r) sums[r].v = add_pieces<type, pieces>(rest, a.x[r] + piece, lanes, sums[r].v);
+}
+
+// Weight rows whose last piece can be read as if it were whole: what lies behind their end is the next rows.
+template <DType type>
+STRATA_SIMD int64_t columns_in_place(const Int8Few& a) {
+  const int64_t row = a.in / Levels<type>::kBlock * Levels<type>::kBytes;
+  const int64_t past = (a.in + kPiece - 1) / kPiece * kPieceBytes<type> - row;
+  return past == 0 ? a.count : a.count - (past + a.weight_stride - 1) / a.weight_stride;
 }
 
 // Sums of one weight row with all rows of x; `fixed` rows if that is not 0.
 template <DType type, int fixed>
-STRATA_SIMD void few_column(const Int8Few& a, const uint8_t* w, F32x16* sums) {
+STRATA_SIMD void few_column(const Int8Few& a, const uint8_t* w, bool in_place, F32x16* sums) {
   constexpr int64_t kBytes = kPieceBytes<type>;
   const int64_t rows = fixed != 0 ? fixed : a.rows;
   const int64_t pieces = (a.in + kPiece - 1) / kPiece, whole = a.in / kPiece;
@@ -102,27 +134,23 @@ STRATA_SIMD void few_column(const Int8Few& a, const uint8_t* w, F32x16* sums) {
     for (int64_t line = 0; line < 2 * kBytes; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(w + kAhead + line), _MM_HINT_T0);
     Unpacked<type> two;
-    unpack_two<type>(w, w + kBytes, a.grid, two);
-    for (int64_t r = 0; r < rows; ++r) sums[r].v = add_two<type>(two, a.x[r][p], a.x[r][p + 1], 0xffff, sums[r].v);
+    unpack_pieces<type, 2>(w, w + kBytes, a.grid, two);
+    for (int64_t r = 0; r < rows; ++r) sums[r].v = add_pieces<type, 2>(two, a.x[r] + p, 0xffff, sums[r].v);
   }
-  if (p < pieces) {  // two of which the second is not whole, or one
-    uint8_t copy[kBytes];
-    const bool two = p + 2 == pieces;
-    const uint8_t* last = last_piece<type>(w + (two ? kBytes : 0), a.in - (two ? p + 1 : p) * kPiece, copy);
-    Unpacked<type> rest;
-    unpack_two<type>(two ? w : last, last, a.grid, rest);
-    for (int64_t r = 0; r < rows; ++r)
-      sums[r].v = add_two<type>(rest, a.x[r][p], a.x[r][two ? p + 1 : p], two ? 0xffff : 0x00ff, sums[r].v);
-  }
+  const int64_t left = a.in - (pieces - 1) * kPiece;
+  if (p + 2 == pieces) few_last<type, 2, fixed>(a, w, p, left, in_place, sums);
+  if (p + 1 == pieces) few_last<type, 1, fixed>(a, w, p, left, in_place, sums);
 }
 
 template <DType type, int fixed>
 STRATA_SIMD void few_rows(const Int8Few& a) {
   const int64_t rows = fixed != 0 ? fixed : a.rows;
+  const int64_t in_place = columns_in_place<type>(a);
   F32x16 sums[4][fixed != 0 ? fixed : kFewRows] = {};
   for (int64_t column = 0; column < a.count; column += 4) {
     const int64_t wide = a.count - column < 4 ? a.count - column : 4;
-    for (int64_t c = 0; c < wide; ++c) few_column<type, fixed>(a, a.weights + (column + c) * a.weight_stride, sums[c]);
+    for (int64_t c = 0; c < wide; ++c)
+      few_column<type, fixed>(a, a.weights + (column + c) * a.weight_stride, column + c < in_place, sums[c]);
     for (int64_t r = 0; r < rows; ++r) {
       float four[4];
       _mm_storeu_ps(four, sums4(sums[0][r], sums[1][r], sums[2][r], sums[3][r]));
@@ -270,6 +298,10 @@ STRATA_SIMD __m512i four_bytes(const int8_t* p) {
   return _mm512_set1_epi32(word);
 }
 
+STRATA_SIMD int32_t start_of(const Int8Piece& x, int block) {
+  return x.start[start_slot(2 * block)] + x.start[start_slot(2 * block + 1)];
+}
+
 enum class Kind { Plain, Minima, Halves };
 
 // One block of `rows` rows of x with `groups` panels.
@@ -277,7 +309,6 @@ template <Kind kind, int rows, int groups>
 STRATA_SIMD void add_block(const PanelBlock* const* w, const Int8Piece* const* x, int64_t piece, int block,
                            __m512 (&sums)[rows][groups]) {
   __m512i whole[rows][groups];
-  const int at = 64 * (block % 4) + 32 * (block / 4);
   const auto products = [&](int first, int last, const __m512i* start) __attribute__((always_inline)) {
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
@@ -290,7 +321,7 @@ STRATA_SIMD void add_block(const PanelBlock* const* w, const Int8Piece* const* x
       for (int g = 0; g < groups; ++g) levels[g] = _mm512_load_si512(w[g]->levels[k]);
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) {
-        const __m512i four = four_bytes(x[r][piece].q + at + 4 * k);
+        const __m512i four = four_bytes(x[r][piece].q + word_place(block, k));
 #pragma GCC unroll 4
         for (int g = 0; g < groups; ++g) whole[r][g] = _mm512_dpbusd_epi32(whole[r][g], levels[g], four);
       }
@@ -317,7 +348,7 @@ STRATA_SIMD void add_block(const PanelBlock* const* w, const Int8Piece* const* x
   } else {
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
-      start[r] = kind == Kind::Minima ? _mm512_setzero_si512() : _mm512_set1_epi32(x[r][piece].start[block]);
+      start[r] = kind == Kind::Minima ? _mm512_setzero_si512() : _mm512_set1_epi32(start_of(x[r][piece], block));
     products(0, 8, start);
   }
 #pragma GCC unroll 8

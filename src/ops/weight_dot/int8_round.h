@@ -46,6 +46,20 @@ STRATA_SIMD int32_t sum_of_bytes(__m128i bytes) {
   return _mm_cvtsi128_si32(four);
 }
 
+STRATA_SIMD void put_block(__m128i low, __m128i high, Int8Piece& out, int block) {
+#if defined(__AVX512F__)
+  int32_t words[8];
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(words), low);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(words + 4), high);
+#pragma GCC unroll 8
+  for (int word = 0; word < 8; ++word) __builtin_memcpy(out.q + word_place(block, word), words + word, sizeof(int32_t));
+#else
+  __m128i* q = reinterpret_cast<__m128i*>(out.q + 32 * block);
+  _mm_storeu_si128(q, low);
+  _mm_storeu_si128(q + 1, high);
+#endif
+}
+
 STRATA_SIMD void round_block(F32x16 a, F32x16 b, Int8Traits traits, Int8Piece& out, int block) {
   constexpr int32_t kInfinity = 0x7f800000, kSmallest = (127 - 100) << 23;  // kSmallestRounded
   const int32_t bits = largest_bits(a, b);
@@ -54,19 +68,13 @@ STRATA_SIMD void round_block(F32x16 a, F32x16 b, Int8Traits traits, Int8Piece& o
   const F32x16 inverse = broadcast16(empty ? 0.0f : 127.0f / largest);
   __m128i low = bytes16(a * inverse), high = bytes16(b * inverse);
   if (!finite) low = high = _mm_setzero_si128();
-  int8_t* q = out.q + 64 * (block % 4) + 32 * (block / 4);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(q), low);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(q + 16), high);
+  put_block(low, high, out, block);
   const float scale = !finite ? __builtin_nanf("") : (empty ? 0.0f : largest / 127.0f);
   const int32_t sum_low = sum_of_bytes(low), sum_high = sum_of_bytes(high);
   out.scale[block] = scale;
   out.sum[block] = scale * static_cast<float>(sum_low + sum_high);
-  if (traits.halves) {
-    out.start[start_slot(2 * block)] = -traits.offset * sum_low;
-    out.start[start_slot(2 * block + 1)] = -traits.offset * sum_high;
-  } else {
-    out.start[block] = -traits.offset * (sum_low + sum_high);
-  }
+  out.start[start_slot(2 * block)] = -traits.offset * sum_low;
+  out.start[start_slot(2 * block + 1)] = -traits.offset * sum_high;
 }
 
 void round_row(const float* x, int64_t in, Int8Traits traits, Int8Piece* pieces) {

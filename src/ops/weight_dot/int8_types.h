@@ -10,13 +10,12 @@ namespace strata {
 
 inline constexpr int64_t kPiece = 256;  // elements that are rounded, unpacked and padded together
 
-// 256 elements of a row, zeros behind its end. Block b of 32 lies at 64 (b % 4) + 32 (b / 4): pairs of blocks that
-// fill a register of 64 bytes, so that sums of pairs join in the order of the blocks.
+// 256 elements of a row, zeros behind its end.
 struct alignas(64) Int8Piece {
-  int8_t q[256];
+  int8_t q[256];  // AVX2: in order; AVX-512: words of four elements at word_place
   float scale[8];
   float sum[8];       // scale · sum of the block, of types with minima
-  int32_t start[16];  // where sums of unsigned levels begin: -offset · sum of a block, or of 16 elements (start_slot)
+  int32_t start[16];  // where sums of unsigned levels begin: -offset · sum of 16 elements, at start_slot
 };
 
 // How integer sums of a type's levels become a product.
@@ -29,6 +28,8 @@ Int8Traits int8_traits(DType type);
 
 // Of 16 elements number h of a piece, in `start`: the order in which their sums come out of the registers.
 inline constexpr int start_slot(int h) { return h % 2 * 4 + h / 8 * 8 + h % 8 / 2; }
+// Of the eight words of a block: registers of 64 bytes have two words of every block, where the sums of its halves go.
+inline constexpr int word_place(int block, int word) { return 64 * (word % 4) + 4 * start_slot(2 * block + word / 4); }
 
 // Weights as they are stored, streamed once.
 struct Int8Few {
