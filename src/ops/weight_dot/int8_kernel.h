@@ -85,7 +85,7 @@ STRATA_SIMD void unpack_pieces(const uint8_t* p, const uint8_t* q, const void* g
 
 // x: as many pieces in a row.
 template <DType type, int pieces>
-STRATA_SIMD __m512 add_pieces(const Unpacked<type>& w, const Int8Piece* x, __mmask16 lanes, __m512 sum) {
+STRATA_SIMD __m512 add_pieces(const Unpacked<type>& w, const Int8Piece* x, __m512 sum) {
   const __m512i first = piece_sums<type>(w.first, x[0], w.first_halves);
   __m512i second = _mm512_setzero_si512();
   if constexpr (pieces == 2) second = piece_sums<type>(w.second, x[1], w.second_halves);
@@ -94,8 +94,8 @@ STRATA_SIMD __m512 add_pieces(const Unpacked<type>& w, const Int8Piece* x, __mma
                  pieces == 2 ? _mm256_load_ps(x[pieces - 1].*member) : _mm256_setzero_ps());
   };
   const __m512 scales = _mm512_mul_ps(w.scales, of_both(&Int8Piece::scale));
-  sum = _mm512_mask3_fmadd_ps(_mm512_cvtepi32_ps(block_sums(first, second)), scales, sum, lanes);
-  if constexpr (Is<type>::kMinima) sum = _mm512_mask3_fnmadd_ps(w.minima, of_both(&Int8Piece::sum), sum, lanes);
+  sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(block_sums(first, second)), scales, sum);
+  if constexpr (Is<type>::kMinima) sum = _mm512_fnmadd_ps(w.minima, of_both(&Int8Piece::sum), sum);
   return sum;
 }
 
@@ -108,9 +108,9 @@ STRATA_SIMD void few_last(const Int8Few& a, const uint8_t* w, int64_t piece, int
   if (!in_place) last = last_piece<type>(last, left, copy);
   Unpacked<type> rest;
   unpack_pieces<type, pieces>(pieces == 2 ? w : last, last, a.grid, rest);
-  const auto lanes = static_cast<__mmask16>((1u << (8 * (pieces - 1) + left / 32)) - 1);
+  rest.scales = _mm512_maskz_mov_ps(first_lanes(8 * (pieces - 1) + left / 32), rest.scales);
   const int64_t rows = fixed != 0 ? fixed : a.rows;
-  for (int64_t r = 0; r < rows; ++r) sums[r].v = add_pieces<type, pieces>(rest, a.x[r] + piece, lanes, sums[r].v);
+  for (int64_t r = 0; r < rows; ++r) sums[r].v = add_pieces<type, pieces>(rest, a.x[r] + piece, sums[r].v);
 }
 
 // Weight rows whose last piece can be read as if it were whole: what lies behind their end is the next rows.
@@ -135,7 +135,7 @@ STRATA_SIMD void few_column(const Int8Few& a, const uint8_t* w, bool in_place, F
       _mm_prefetch(reinterpret_cast<const char*>(w + kAhead + line), _MM_HINT_T0);
     Unpacked<type> two;
     unpack_pieces<type, 2>(w, w + kBytes, a.grid, two);
-    for (int64_t r = 0; r < rows; ++r) sums[r].v = add_pieces<type, 2>(two, a.x[r] + p, 0xffff, sums[r].v);
+    for (int64_t r = 0; r < rows; ++r) sums[r].v = add_pieces<type, 2>(two, a.x[r] + p, sums[r].v);
   }
   const int64_t left = a.in - (pieces - 1) * kPiece;
   if (p + 2 == pieces) few_last<type, 2, fixed>(a, w, p, left, in_place, sums);
