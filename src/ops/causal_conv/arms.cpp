@@ -25,10 +25,9 @@ void causal_conv(Queue& queue, const CausalConvArgs& args) {
   const int64_t channels = args.x.extent(1);
   check_tensor("causal_conv", "kernel", args.kernel, DType::F32, {channels, -1});
   const int64_t width = args.kernel.extent(1);
-  if (width < 2 || width > kMostTaps || args.dilation < 1)
-    argument_error("causal_conv", "needs 2 to " + std::to_string(kMostTaps) +
-                                      " taps and a dilation of at least 1, got " + std::to_string(width) + " and " +
-                                      std::to_string(args.dilation));
+  if (width < 2 || width > 64 || args.dilation < 1)
+    argument_error("causal_conv", "needs 2 to 64 taps and a dilation of at least 1, got " + std::to_string(width) +
+                                      " and " + std::to_string(args.dilation));
   check_tensor("causal_conv", "history", args.history, DType::F32, {(width - 1) * args.dilation, channels});
   check_tensor("causal_conv", "y", args.y, DType::F32, {args.x.extent(0), channels});
   if (args.y.data == args.x.data) argument_error("causal_conv", "y must not be x");

@@ -6,8 +6,6 @@
 
 namespace strata {
 
-inline constexpr int64_t kMostTaps = 64;
-
 struct CausalConvArgs {
   Tensor x;        // f32 [rows, channels]
   Tensor history;  // f32 [(width - 1) · dilation, channels]: the inputs before the first row, oldest first

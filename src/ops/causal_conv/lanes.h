@@ -7,10 +7,11 @@ namespace strata {
 
 struct ConvRow {
   const float* const* x;  // [width]: the input that each tap meets
-  const float* taps;      // [width, count]; `four`: [count, width]
+  const float* taps;      // [width, count]; `four`: [count, 4], channels taps_step apart
   int64_t width;
   float* y;
   int64_t count;  // channels
+  int64_t taps_step;
 };
 struct CausalConvKernel {
   void (*row)(const ConvRow&);

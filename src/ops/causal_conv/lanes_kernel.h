@@ -22,23 +22,26 @@ void conv_row(const ConvRow& row) {
   }
 }
 
-// Four numbers of each of 16 channels become 16 numbers of each of four taps.
-STRATA_SIMD void taps_of_four(const float* p, F32x16 (&taps)[4]) {
+// Four numbers of each of 16 channels, `step` apart, become 16 numbers of each of four taps.
+STRATA_SIMD void taps_of_four(const float* p, int64_t step, F32x16 (&taps)[4]) {
 #if defined(__AVX512F__)
-  const __m512i places = _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29);
-  const __m512i places2 = _mm512_add_epi32(places, _mm512_set1_epi32(2));
-  const __m512 a = _mm512_loadu_ps(p), b = _mm512_loadu_ps(p + 16);
-  const __m512 c = _mm512_loadu_ps(p + 32), d = _mm512_loadu_ps(p + 48);
-  const __m512 low01 = _mm512_permutex2var_ps(a, places, b), high01 = _mm512_permutex2var_ps(c, places, d);
-  const __m512 low23 = _mm512_permutex2var_ps(a, places2, b), high23 = _mm512_permutex2var_ps(c, places2, d);
-  taps[0].v = _mm512_shuffle_f32x4(low01, high01, 0x44);
-  taps[1].v = _mm512_shuffle_f32x4(low01, high01, 0xee);
-  taps[2].v = _mm512_shuffle_f32x4(low23, high23, 0x44);
-  taps[3].v = _mm512_shuffle_f32x4(low23, high23, 0xee);
+  const auto group = [ p, step ](int i) __attribute__((always_inline)) {  // channels i, i + 4, i + 8, i + 12
+    const __m256 low = _mm256_set_m128(_mm_loadu_ps(p + (i + 4) * step), _mm_loadu_ps(p + i * step));
+    const __m256 high = _mm256_set_m128(_mm_loadu_ps(p + (i + 12) * step), _mm_loadu_ps(p + (i + 8) * step));
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+  };
+  const __m512 a = group(0), b = group(1), c = group(2), d = group(3);
+  const __m512 ab01 = _mm512_unpacklo_ps(a, b), ab23 = _mm512_unpackhi_ps(a, b);
+  const __m512 cd01 = _mm512_unpacklo_ps(c, d), cd23 = _mm512_unpackhi_ps(c, d);
+  taps[0].v = _mm512_shuffle_ps(ab01, cd01, 0x44);
+  taps[1].v = _mm512_shuffle_ps(ab01, cd01, 0xee);
+  taps[2].v = _mm512_shuffle_ps(ab23, cd23, 0x44);
+  taps[3].v = _mm512_shuffle_ps(ab23, cd23, 0xee);
 #else
-  const auto eight = [](const float* q, __m256& t0, __m256& t1, __m256& t2, __m256& t3) __attribute__((always_inline)) {
-    const auto pair = [q](int i) __attribute__((always_inline)) {  // channels i and i + 4
-      return _mm256_set_m128(_mm_loadu_ps(q + 4 * (i + 4)), _mm_loadu_ps(q + 4 * i));
+  const auto eight = [step](const float* q, __m256& t0, __m256& t1, __m256& t2, __m256& t3)
+      __attribute__((always_inline)) {
+    const auto pair = [ q, step ](int i) __attribute__((always_inline)) {  // channels i and i + 4
+      return _mm256_set_m128(_mm_loadu_ps(q + (i + 4) * step), _mm_loadu_ps(q + i * step));
     };
     const __m256 a = pair(0), b = pair(1), c = pair(2), d = pair(3);
     const __m256 ab01 = _mm256_unpacklo_ps(a, b), ab23 = _mm256_unpackhi_ps(a, b);
@@ -49,7 +52,7 @@ STRATA_SIMD void taps_of_four(const float* p, F32x16 (&taps)[4]) {
     t3 = _mm256_shuffle_ps(ab23, cd23, 0xee);
   };
   eight(p, taps[0].lo, taps[1].lo, taps[2].lo, taps[3].lo);
-  eight(p + 32, taps[0].hi, taps[1].hi, taps[2].hi, taps[3].hi);
+  eight(p + 8 * step, taps[0].hi, taps[1].hi, taps[2].hi, taps[3].hi);
 #endif
 }
 
@@ -58,13 +61,11 @@ void conv_four(const ConvRow& row) {
   for (int64_t c = 0; c < row.count; c += 16) {
     const int64_t n = row.count - c < 16 ? row.count - c : 16;
     float rest[64] = {};
-    const float* stored = row.taps + 4 * c;
-    if (n < 16) {
-      for (int64_t i = 0; i < 4 * n; ++i) rest[i] = stored[i];
-      stored = rest;
-    }
+    const float* stored = row.taps + c * row.taps_step;
+    if (n < 16)
+      for (int64_t i = 0; i < 4 * n; ++i) rest[i] = stored[i / 4 * row.taps_step + i % 4];
     F32x16 taps[4], sum = zero16();
-    taps_of_four(stored, taps);
+    taps_of_four(n < 16 ? rest : stored, n < 16 ? 4 : row.taps_step, taps);
     for (int j = 0; j < 4; ++j) sum = fma16(taps[j], load_part(row.x[j] + c, n), sum);
     store_part(row.y + c, silu16(sum), n);
   }
