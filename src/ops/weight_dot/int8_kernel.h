@@ -7,6 +7,7 @@
 
 #include "base/simd.h"
 #include "ops/weight_dot/int8_lattice.h"
+#include "ops/weight_dot/int8_narrow.h"
 #include "ops/weight_dot/int8_types.h"
 #include "ops/weight_dot/simd_sums.h"
 
@@ -164,6 +165,8 @@ STRATA_SIMD void few_rows(const Int8Few& a) {
 
 template <DType type>
 void few(const Int8Few& a) {
+  if constexpr (kNarrowType<type>)
+    if (is_narrow(a)) return narrow_rows<type>(a, columns_in_place<type>(a));
   if (a.rows == 1) return few_rows<type, 1>(a);
   few_rows<type, 0>(a);
 }
