@@ -20,16 +20,6 @@ constexpr int64_t kAhead = 6144;  // bytes between what is read and what is aske
 STRATA_SIMD __m512 both8(__m256 low, __m256 high) { return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1); }
 STRATA_SIMD __m512i load512(const void* p) { return _mm512_loadu_si512(p); }
 
-// Blocks j and j + 4 in register j become the words j and j + 4 of all eight blocks there, as Int8Piece has them: then
-// four products with x add up to the sums of the halves, in the order of start_slot.
-STRATA_SIMD void words_side_by_side(__m512i (&z)[4]) {
-  const __m512i low = _mm512_unpacklo_epi32(z[0], z[1]), low2 = _mm512_unpacklo_epi32(z[2], z[3]);
-  const __m512i high = _mm512_unpackhi_epi32(z[0], z[1]), high2 = _mm512_unpackhi_epi32(z[2], z[3]);
-  z[0] = _mm512_unpacklo_epi64(low, low2);
-  z[1] = _mm512_unpackhi_epi64(low, low2);
-  z[2] = _mm512_unpacklo_epi64(high, high2);
-  z[3] = _mm512_unpackhi_epi64(high, high2);
-}
 // Sums of blocks from those of their halves in two pieces, in the order of the blocks.
 STRATA_SIMD __m512i block_sums(__m512i first, __m512i second) {
   return _mm512_add_epi32(_mm512_shuffle_i32x4(first, second, 0x88), _mm512_shuffle_i32x4(first, second, 0xdd));

@@ -18,32 +18,38 @@ constexpr bool kNarrowType = type == DType::Q8_0 || type == DType::Q4_0 || type 
 
 STRATA_SIMD bool is_narrow(const Int8Few& a) { return a.in <= kNarrowBlocks * 32; }
 
+// Blocks of eight words, numbers j and j + 4 in register j (of one row, or of several): register j has words j and j +
+// 4 of all eight afterwards, in the order of start_slot. Products with a piece of x then add up to sums of halves.
+STRATA_SIMD void words_side_by_side(__m512i (&z)[4]) {
+  const __m512i low = _mm512_unpacklo_epi32(z[0], z[1]), low2 = _mm512_unpacklo_epi32(z[2], z[3]);
+  const __m512i high = _mm512_unpackhi_epi32(z[0], z[1]), high2 = _mm512_unpackhi_epi32(z[2], z[3]);
+  z[0] = _mm512_unpacklo_epi64(low, low2);
+  z[1] = _mm512_unpackhi_epi64(low, low2);
+  z[2] = _mm512_unpacklo_epi64(high, high2);
+  z[3] = _mm512_unpackhi_epi64(high, high2);
+}
+
 // Eight registers: word k of sixteen weight rows' block j.
 template <DType type, int j>
 STRATA_SIMD void narrow_words(const uint8_t* const (&w)[16], const void* grid, __m512i (&words)[8]) {
   const auto low = [&](int row) __attribute__((always_inline)) {
     return _mm512_castsi512_si256(Levels<type>::template levels<j>(w[row], grid));
   };
-  __m512i pairs[8];  // rows i and i + 4, then 8 + i and 12 + i
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) {
-    const int row = i / 4 * 8 + i % 4;
-    pairs[i] = _mm512_inserti64x4(_mm512_castsi256_si512(low(row)), low(row + 4), 1);
+  const auto pair = [&](int row) __attribute__((always_inline)) {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low(row)), low(row + 4), 1);
+  };
+  __m512i first[4], second[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    first[i] = pair(i);
+    second[i] = pair(8 + i);
   }
-#pragma GCC unroll 2
-  for (int half = 0; half < 2; ++half) {
-    __m512i* const z = pairs + 4 * half;
-    const __m512i low01 = _mm512_unpacklo_epi32(z[0], z[1]), low23 = _mm512_unpacklo_epi32(z[2], z[3]);
-    const __m512i high01 = _mm512_unpackhi_epi32(z[0], z[1]), high23 = _mm512_unpackhi_epi32(z[2], z[3]);
-    z[0] = _mm512_unpacklo_epi64(low01, low23);
-    z[1] = _mm512_unpackhi_epi64(low01, low23);
-    z[2] = _mm512_unpacklo_epi64(high01, high23);
-    z[3] = _mm512_unpackhi_epi64(high01, high23);
-  }
+  words_side_by_side(first);
+  words_side_by_side(second);
 #pragma GCC unroll 4
   for (int k = 0; k < 4; ++k) {
-    words[k] = _mm512_shuffle_i32x4(pairs[k], pairs[4 + k], 0x88);
-    words[4 + k] = _mm512_shuffle_i32x4(pairs[k], pairs[4 + k], 0xdd);
+    words[k] = _mm512_shuffle_i32x4(first[k], second[k], 0x88);
+    words[4 + k] = _mm512_shuffle_i32x4(first[k], second[k], 0xdd);
   }
 }
 
