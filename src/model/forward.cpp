@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "evidence/side_by_side.h"
+#include "device/side_by_side.h"
 #include "model/append.h"
 #include "ops/argmax/argmax.h"
 #include "ops/attention/attention.h"

@@ -1,4 +1,5 @@
 #include "evidence/arm.h"
+#include "evidence/run_each.h"
 #include "ops/gated_delta/cpu.h"
 #include "ops/gated_delta/device_wy_kernel.h"
 #include "ops/gated_delta/parity.h"

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "evidence/side_by_side.h"
+#include "device/side_by_side.h"
 #include "ops/gated_delta/gated_delta.h"
 
 namespace strata {
