@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "device/side_by_side.h"
 #include "model/append.h"
 #include "ops/argmax/argmax.h"
 #include "ops/attention/attention.h"
@@ -69,6 +70,7 @@ Forward::Forward(const Model& model, Queue& queue, ForwardOptions options)
     : spec_(model.spec()),
       weights_(model.weights()),
       queue_(queue),
+      beside_(std::make_shared<SideBySide>(queue)),
       options_(std::move(options)),
       rope_(model.spec().rope),
       arena_(queue.space()) {
@@ -266,7 +268,8 @@ void Forward::settle(Sequence& sequence) {
     if (rows == 0) continue;
     const Tensor conv = arena_.f32({rows, spec_.delta.channels()});
     const Tensor g = arena_.f32({rows, heads}), beta = arena_.f32({rows, heads});
-    delta_serial(caches.delta, {conv, g, beta}, 0, arena_.f32({rows, heads, spec_.delta.dv}));
+    const SerialDelta pending{&caches.delta, {conv, g, beta}, 0, arena_.f32({rows, heads, spec_.delta.dv})};
+    delta_serial({&pending, 1});
   }
 }
 

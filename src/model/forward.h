@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "ops/weight_dot/rounded.h"
 
 namespace strata {
+
+class SideBySide;
 
 enum class MtpHiddenNorm {
   Joint,      // one RMS over all streams
@@ -110,7 +113,13 @@ class Forward {
                   const Tensor& raw);
   void delta_net(size_t index, const DeltaWeights& w, const Batch& batch, const Tensor& u, const Tensor& out);
   // The rows of `wide`, the first of which are for those that the state has pending. Takes the others in.
-  void delta_serial(DeltaState& state, const DeltaState::Rows& wide, int64_t certain, const Tensor& read);
+  struct SerialDelta {
+    DeltaState* state;
+    DeltaState::Rows wide;
+    int64_t certain;
+    Tensor read;
+  };
+  void delta_serial(std::span<const SerialDelta> parts);
   void delta_anchored(DeltaState& state, const DeltaState::Rows& rows, int64_t first, const Tensor& read);
   void dense_mlp(const DenseWeights& w, const Tensor& u, const Tensor& out);
   void expert_mlp(const ExpertWeights& w, const Tensor& u, const Tensor& out, int index);
@@ -130,6 +139,7 @@ class Forward {
   const ModelSpec& spec_;
   const Weights& weights_;
   Queue& queue_;
+  std::shared_ptr<const SideBySide> beside_;
   ForwardOptions options_;
   RopeFrequencies rope_;
   SpaceMemory choices_;  // a bit for each token that may be named

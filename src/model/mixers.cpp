@@ -10,6 +10,7 @@
 #include "ops/experts/experts.h"
 #include "ops/gate_act/gate_act.h"
 #include "ops/gated_delta/gated_delta.h"
+#include "ops/gated_delta/sequences.h"
 #include "ops/matmul/matmul.h"
 #include "ops/ngram_embedding/ngram_embedding.h"
 #include "ops/norm/norm.h"
@@ -205,6 +206,7 @@ void Forward::delta_net(size_t index, const DeltaWeights& w, const Batch& batch,
   const Tensor conv = arena_.f32({lead + rows, spec.channels()}),
                read = arena_.f32({lead + rows, spec.value_heads, spec.dv});
   const Tensor g = arena_.f32({lead + rows, spec.value_heads}), beta = arena_.f32({lead + rows, spec.value_heads});
+  std::vector<SerialDelta> serial;
   for (auto part = batch.parts.rbegin(); part != batch.parts.rend(); ++part) {
     LayerCaches& caches = part->sequence->layers[index];
     const DeltaState::Rows own = DeltaState::Rows{conv, g, beta}.slice(lead + part->row, part->rows);
@@ -215,27 +217,38 @@ void Forward::delta_net(size_t index, const DeltaWeights& w, const Batch& batch,
     if (caches.delta.is_anchored())
       delta_anchored(caches.delta, own, part->first, read.slice(start, count));
     else
-      delta_serial(caches.delta, DeltaState::Rows{conv, g, beta}.slice(start, count), part->certain,
-                   read.slice(start, count));
+      serial.push_back({&caches.delta, DeltaState::Rows{conv, g, beta}.slice(start, count), part->certain,
+                        read.slice(start, count)});
+    if (lead == 0) continue;  // no part is in another's way
+    delta_serial(serial);
+    serial.clear();
   }
+  delta_serial(serial);
   const Tensor result = read.slice(lead, rows);
   apply_norm(result, w.norm, result);
   gate_act(queue_, {z, result, spec.output_gate, false, result});
   apply(w.output, flat(result), out);
 }
 
-void Forward::delta_serial(DeltaState& state, const DeltaState::Rows& wide, int64_t certain, const Tensor& read) {
+void Forward::delta_serial(std::span<const SerialDelta> parts) {
   const DeltaSpec& spec = spec_.delta;
-  const int64_t rows = wide.g.extent(0), pending = state.pending(), stored = pending + certain;
-  if (pending > 0) {
-    const DeltaState::Rows before = state.pending_rows();
-    copy_rows(queue_, before.conv, wide.conv.slice(0, pending));
-    copy_rows(queue_, before.g, wide.g.slice(0, pending));
-    copy_rows(queue_, before.beta, wide.beta.slice(0, pending));
+  std::vector<GatedDeltaArgs> calls;
+  for (const auto& [state, wide, certain, read] : parts) {
+    const int64_t pending = state->pending(), stored = pending + certain;
+    if (pending > 0) {
+      const DeltaState::Rows before = state->pending_rows();
+      copy_rows(queue_, before.conv, wide.conv.slice(0, pending));
+      copy_rows(queue_, before.g, wide.g.slice(0, pending));
+      copy_rows(queue_, before.beta, wide.beta.slice(0, pending));
+    }
+    calls.push_back({queries_of(spec, wide.conv), keys_of(spec, wide.conv), values_of(spec, wide.conv), wide.g,
+                     wide.beta, spec.mapping, state->matrix(stored), read, stored});
   }
-  gated_delta(queue_, {queries_of(spec, wide.conv), keys_of(spec, wide.conv), values_of(spec, wide.conv), wide.g,
-                       wide.beta, spec.mapping, state.matrix(stored), read, stored});
-  advance_pending(queue_, state, rows - pending, wide.slice(stored, rows - stored));
+  gated_delta_each(*beside_, calls);
+  for (const auto& [state, wide, certain, read] : parts) {
+    const int64_t rows = wide.g.extent(0), pending = state->pending(), stored = pending + certain;
+    advance_pending(queue_, *state, rows - pending, wide.slice(stored, rows - stored));
+  }
 }
 
 void Forward::delta_anchored(DeltaState& state, const DeltaState::Rows& rows, int64_t first, const Tensor& read) {

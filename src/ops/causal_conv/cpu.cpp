@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -26,17 +27,25 @@ const float* input_of(const CausalConvArgs& args, int64_t t, int64_t j) {
   return source < 0 ? args.history.row<const float>(args.history.extent(0) + source) : args.x.row<const float>(source);
 }
 
+constexpr int64_t kManyRows = 8;  // that pay for moving the taps side by side
+constexpr size_t kMostTaps = 64;  // arms.cpp admits no more
+
 void conv_on_lanes(Queue& queue, const CausalConvArgs& args, const CausalConvKernel& kernel) {
   const int64_t rows = args.x.extent(0), width = args.kernel.extent(1);
-  queue.pool().run(args.x.extent(1), ThreadPool::grain_of((rows + 1) * width / 2),
-                   [&](int64_t begin, int64_t end, int) {
-                     const std::vector<float> taps = taps_of(args, begin, end);
-                     std::vector<const float*> x(static_cast<size_t>(width));
-                     for (int64_t t = 0; t < rows; ++t) {
-                       for (int64_t j = 0; j < width; ++j) x[static_cast<size_t>(j)] = input_of(args, t, j) + begin;
-                       kernel.row({x.data(), taps.data(), width, args.y.row<float>(t) + begin, end - begin});
-                     }
-                   });
+  const bool as_stored = rows < kManyRows && width == 4;
+  queue.pool().run(
+      args.x.extent(1), ThreadPool::grain_of((rows + 1) * width / 2), [&](int64_t begin, int64_t end, int) {
+        std::vector<float> moved;
+        if (!as_stored) moved = taps_of(args, begin, end);
+        const int64_t taps_step = args.kernel.stride(0) / info(DType::F32).block_bytes;
+        const float* taps = as_stored ? args.kernel.row<const float>(begin) : moved.data();
+        std::array<const float*, kMostTaps> x;
+        for (int64_t t = 0; t < rows; ++t) {
+          for (int64_t j = 0; j < width; ++j) x[static_cast<size_t>(j)] = input_of(args, t, j) + begin;
+          (as_stored ? kernel.four
+                     : kernel.row)({x.data(), taps, width, args.y.row<float>(t) + begin, end - begin, taps_step});
+        }
+      });
 }
 
 }  // namespace

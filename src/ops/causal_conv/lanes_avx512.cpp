@@ -2,6 +2,6 @@
 
 namespace strata {
 
-constinit const CausalConvKernel kCausalConvAvx512{conv_row};
+constinit const CausalConvKernel kCausalConvAvx512{conv_row, conv_four};
 
 }  // namespace strata

@@ -1,7 +1,9 @@
 #include "evidence/arm.h"
+#include "evidence/run_each.h"
 #include "ops/gated_delta/cpu.h"
 #include "ops/gated_delta/device_wy_kernel.h"
 #include "ops/gated_delta/parity.h"
+#include "ops/gated_delta/sequences.h"
 
 namespace strata {
 
@@ -89,14 +91,25 @@ void check_common(const char* op, const Args& args) {
                            " key heads");
 }
 
-}  // namespace
-
-void gated_delta(Queue& queue, const GatedDeltaArgs& args) {
+void check_serial(const GatedDeltaArgs& args) {
   check_common("gated_delta", args);
   if (args.stored < -1 || args.stored > args.q.extent(0))
     argument_error("gated_delta",
                    "stored is " + std::to_string(args.stored) + " of " + std::to_string(args.q.extent(0)) + " rows");
+}
+
+int64_t operations_of(const GatedDeltaArgs& args) { return args.q.extent(0) * args.state.elements() / 4; }
+
+}  // namespace
+
+void gated_delta(Queue& queue, const GatedDeltaArgs& args) {
+  check_serial(args);
   choose_arm<GatedDeltaArgs>(queue, "gated_delta", kArms, args).run(queue, args);
+}
+
+void gated_delta_each(const SideBySide& beside, std::span<const GatedDeltaArgs> calls) {
+  for (const GatedDeltaArgs& args : calls) check_serial(args);
+  run_each<GatedDeltaArgs>(beside, "gated_delta", kArms, calls, operations_of);
 }
 
 void gated_delta_anchored(Queue& queue, const GatedDeltaAnchoredArgs& args) {

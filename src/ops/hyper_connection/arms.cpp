@@ -4,20 +4,30 @@
 
 namespace strata {
 
-void hyper_read_portable(Queue& queue, const HyperReadArgs& args);    // cpu.cpp
-void hyper_write_portable(Queue& queue, const HyperWriteArgs& args);  // cpu.cpp
+void hyper_read_portable(Queue& queue, const HyperReadArgs& args);  // cpu.cpp, as the next five
+void hyper_read_avx2(Queue& queue, const HyperReadArgs& args);
+void hyper_read_avx512(Queue& queue, const HyperReadArgs& args);
+void hyper_write_portable(Queue& queue, const HyperWriteArgs& args);
+void hyper_write_avx2(Queue& queue, const HyperWriteArgs& args);
+void hyper_write_avx512(Queue& queue, const HyperWriteArgs& args);
 
 void hyper_read_device(Queue& queue, const HyperReadArgs& args);    // device.cpp
 void hyper_write_device(Queue& queue, const HyperWriteArgs& args);  // device.cpp
 extern const KernelImage kernel_image_hyper_connection;
 
 namespace {
-constexpr Arm<HyperReadArgs> kReadArms[] = {{"thread", always_runs<HyperReadArgs>, hyper_read_device, true, false,
-                                             CpuIsa::Portable, &kernel_image_hyper_connection},
-                                            {"portable", always_runs<HyperReadArgs>, hyper_read_portable}};
-constexpr Arm<HyperWriteArgs> kWriteArms[] = {{"thread", always_runs<HyperWriteArgs>, hyper_write_device, true, false,
-                                               CpuIsa::Portable, &kernel_image_hyper_connection},
-                                              {"portable", always_runs<HyperWriteArgs>, hyper_write_portable}};
+constexpr Arm<HyperReadArgs> kReadArms[] = {
+    {"thread", always_runs<HyperReadArgs>, hyper_read_device, true, false, CpuIsa::Portable,
+     &kernel_image_hyper_connection},
+    {"avx512", always_runs<HyperReadArgs>, hyper_read_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<HyperReadArgs>, hyper_read_avx2, true, false, CpuIsa::Avx2},
+    {"portable", always_runs<HyperReadArgs>, hyper_read_portable}};
+constexpr Arm<HyperWriteArgs> kWriteArms[] = {
+    {"thread", always_runs<HyperWriteArgs>, hyper_write_device, true, false, CpuIsa::Portable,
+     &kernel_image_hyper_connection},
+    {"avx512", always_runs<HyperWriteArgs>, hyper_write_avx512, true, false, CpuIsa::Avx512},
+    {"avx2", always_runs<HyperWriteArgs>, hyper_write_avx2, true, false, CpuIsa::Avx2},
+    {"portable", always_runs<HyperWriteArgs>, hyper_write_portable}};
 }  // namespace
 
 void hyper_read(Queue& queue, const HyperReadArgs& args) {

@@ -1,7 +1,8 @@
 // Sums of products of integer levels and rounded activations for AVX-512 with VNNI. Sums of a block of 32 are exact. A
 // product has 16 lanes: lane l of 8 takes block l of every other piece of 256 from the first on, lane 8 + l that of the
 // pieces between, by fused multiply-adds of whole sums with their scales in order; then the tree of sum16 joins the
-// lanes. One row of x and many go through the same sums, so that no bit depends on how many there are.
+// lanes. One row of x and many go through the same sums, so that no bit depends on how many there are. Lanes behind the
+// end of a row add nothing.
 //
 // Lattice<type> comes from the header that is included before: of lattice types unpack_two(p, q, grid, first, second)
 // for two pieces; whether kTransposed; levels are kStep times the bytes that it gives, less the offset.
@@ -9,6 +10,7 @@
 
 #include "base/simd.h"
 #include "ops/weight_dot/int8_levels.h"
+#include "ops/weight_dot/int8_narrow.h"
 #include "ops/weight_dot/int8_types.h"
 #include "ops/weight_dot/simd_sums.h"
 
@@ -20,15 +22,7 @@ constexpr int64_t kAhead = 6144;  // bytes between what is read and what is aske
 
 STRATA_SIMD __m512i load512(const void* p) { return _mm512_loadu_si512(p); }
 
-// Sums of four neighbours in each register, four registers side by side.
-STRATA_SIMD __m512i pair_sums(__m512i a, __m512i b) {
-  return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
-}
-STRATA_SIMD __m512i four_sums(__m512i a, __m512i b, __m512i c, __m512i d) {
-  const __m512i ab = pair_sums(a, b), cd = pair_sums(c, d);
-  return _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
-}
-// Sums of eight from the four_sums of two pieces, in the order of the blocks.
+// Sums of blocks from those of their halves in two pieces, in the order of the blocks.
 STRATA_SIMD __m512i block_sums(__m512i first, __m512i second) {
   return _mm512_add_epi32(_mm512_shuffle_i32x4(first, second, 0x88), _mm512_shuffle_i32x4(first, second, 0xdd));
 }
@@ -90,23 +84,14 @@ STRATA_SIMD void halves_of_both(const uint8_t* p, const uint8_t* q, __m512i& fir
 // Sums of sixteen bytes' products, where halves of blocks have scales of their own multiplied with them.
 template <DType type>
 STRATA_SIMD __m512i piece_sums(const __m512i (&z)[4], const Int8Piece& x, __m512i halves) {
-  if constexpr (transposed<type>()) {
-    __m512i sum = Is<type>::kHalves ? load512(x.start) : _mm512_setzero_si512(), other = _mm512_setzero_si512();
-    sum = _mm512_dpbusd_epi32(sum, z[0], load512(x.q));
-    other = _mm512_dpbusd_epi32(other, z[1], load512(x.q + 64));
-    sum = _mm512_dpbusd_epi32(sum, z[2], load512(x.q + 128));
-    other = _mm512_dpbusd_epi32(other, z[3], load512(x.q + 192));
-    sum = _mm512_add_epi32(sum, other);
-    return Is<type>::kHalves ? _mm512_mullo_epi32(sum, halves) : sum;
-  }
-  __m512i sums[4];
+  constexpr bool kBegins = Is<type>::kHalves || (!Is<type>::kMinima && step<type>() == 1);
+  __m512i sums = kBegins ? load512(x.start) : _mm512_setzero_si512();
 #pragma GCC unroll 4
-  for (int j = 0; j < 4; ++j) sums[j] = _mm512_dpbusd_epi32(_mm512_setzero_si512(), z[j], load512(x.q + 64 * j));
-  const __m512i four = four_sums(sums[0], sums[1], sums[2], sums[3]);
-  return Is<type>::kHalves ? _mm512_mullo_epi32(_mm512_add_epi32(four, load512(x.start)), halves) : four;
+  for (int j = 0; j < 4; ++j) sums = _mm512_dpbusd_epi32(sums, z[j], load512(x.q + 64 * j));
+  return Is<type>::kHalves ? _mm512_mullo_epi32(sums, halves) : sums;
 }
 
-// What two pieces of a weight row hold, unpacked once for all rows of x.
+// What two pieces of a weight row hold, unpacked once for all rows of x; or one, and nothing of the second.
 template <DType type>
 struct Unpacked {
   __m512i first[4], second[4];
@@ -114,34 +99,77 @@ struct Unpacked {
   __m512 scales, minima;
 };
 
-template <DType type>
-STRATA_SIMD void unpack_two(const uint8_t* p, const uint8_t* q, const void* grid, Unpacked<type>& w) {
+template <DType type, int pieces>
+STRATA_SIMD void unpack_pieces(const uint8_t* p, const uint8_t* q, const void* grid, Unpacked<type>& w) {
   using F = Levels<type>;
-  unpack_both<type>(p, q, grid, w.first, w.second);
+  if constexpr (pieces == 2 || Is<type>::kLattice) {
+    unpack_both<type>(p, q, grid, w.first, w.second);
+  } else {
+    unpack<type>(p, grid, w.first);
+  }
+  if constexpr (!transposed<type>()) {
+    words_side_by_side(w.first);
+    if constexpr (pieces == 2) words_side_by_side(w.second);
+  }
   w.scales = scales_of_both<type>(p, q);
   if constexpr (Is<type>::kHalves) halves_of_both<type>(p, q, w.first_halves, w.second_halves);
-  if constexpr (Is<type>::kMinima) w.minima = both8(F::minima(p), F::minima(q));
+  if constexpr (Is<type>::kMinima) w.minima = both8(F::minima(p), pieces == 2 ? F::minima(q) : _mm256_setzero_ps());
 }
 
 template <DType type>
-STRATA_SIMD __m512 add_two(const Unpacked<type>& w, const Int8Piece& x, const Int8Piece& y, __mmask16 lanes,
-                           __m512 sum) {
-  const __m512i first = piece_sums<type>(w.first, x, w.first_halves);
-  const __m512i second = piece_sums<type>(w.second, y, w.second_halves);
-  __m512i whole = transposed<type>() ? block_sums_transposed_x(first, second) : block_sums(first, second);
-  if constexpr (step<type>() == 2) whole = _mm512_add_epi32(whole, whole);
-  if constexpr (!Is<type>::kHalves && !Is<type>::kMinima)
-    whole = _mm512_add_epi32(whole, _mm512_inserti64x4(_mm512_castsi256_si512(load256(x.start)), load256(y.start), 1));
-  const __m512 scales = _mm512_mul_ps(w.scales, both8(_mm256_load_ps(x.scale), _mm256_load_ps(y.scale)));
-  sum = _mm512_mask3_fmadd_ps(_mm512_cvtepi32_ps(whole), scales, sum, lanes);
-  if constexpr (Is<type>::kMinima)
-    sum = _mm512_mask3_fnmadd_ps(w.minima, both8(_mm256_load_ps(x.sum), _mm256_load_ps(y.sum)), sum, lanes);
+STRATA_SIMD __m512i sums_of_blocks(__m512i first, __m512i second) {
+  return transposed<type>() ? block_sums_transposed_x(first, second) : block_sums(first, second);
+}
+
+// x: as many pieces in a row.
+template <DType type, int pieces>
+STRATA_SIMD __m512 add_pieces(const Unpacked<type>& w, const Int8Piece* x, __m512 sum) {
+  const __m512i first = piece_sums<type>(w.first, x[0], w.first_halves);
+  __m512i second = _mm512_setzero_si512();
+  if constexpr (pieces == 2) second = piece_sums<type>(w.second, x[1], w.second_halves);
+  __m512i whole = sums_of_blocks<type>(first, second);
+  if constexpr (step<type>() == 2) {
+    whole = _mm512_add_epi32(whole, whole);
+    if constexpr (!Is<type>::kHalves && !Is<type>::kMinima) {
+      const __m512i start = pieces == 2 ? load512(x[pieces - 1].start) : _mm512_setzero_si512();
+      whole = _mm512_add_epi32(whole, sums_of_blocks<type>(load512(x[0].start), start));
+    }
+  }
+  const auto of_both = [x](auto member) __attribute__((always_inline)) {
+    return both8(_mm256_load_ps(x[0].*member),
+                 pieces == 2 ? _mm256_load_ps(x[pieces - 1].*member) : _mm256_setzero_ps());
+  };
+  const __m512 scales = _mm512_mul_ps(w.scales, of_both(&Int8Piece::scale));
+  sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), scales, sum);
+  if constexpr (Is<type>::kMinima) sum = _mm512_fnmadd_ps(w.minima, of_both(&Int8Piece::sum), sum);
   return sum;
+}
+
+// The last pieces of a weight row, of which the last one has `left` elements and need not be whole.
+template <DType type, int pieces, int fixed>
+STRATA_SIMD void few_last(const Int8Few& a, const uint8_t* w, int64_t piece, int64_t left, bool in_place,
+                          F32x16* sums) {
+  uint8_t copy[kPieceBytes<type>];
+  const uint8_t* last = w + (pieces - 1) * kPieceBytes<type>;
+  if (!in_place) last = last_piece<type>(last, left, copy);
+  Unpacked<type> rest;
+  unpack_pieces<type, pieces>(pieces == 2 ? w : last, last, a.grid, rest);
+  rest.scales = _mm512_maskz_mov_ps(first_lanes(8 * (pieces - 1) + left / 32), rest.scales);
+  const int64_t rows = fixed != 0 ? fixed : a.rows;
+  for (int64_t r = 0; r < rows; ++r) sums[r].v = add_pieces<type, pieces>(rest, a.x[r] + piece, sums[r].v);
+}
+
+// Weight rows whose last piece can be read as if it were whole: what lies behind their end is the next rows.
+template <DType type>
+STRATA_SIMD int64_t columns_in_place(const Int8Few& a) {
+  const int64_t row = a.in / Levels<type>::kBlock * Levels<type>::kBytes;
+  const int64_t past = (a.in + kPiece - 1) / kPiece * kPieceBytes<type> - row;
+  return past == 0 ? a.count : a.count - (past + a.weight_stride - 1) / a.weight_stride;
 }
 
 // Sums of one weight row with all rows of x; `fixed` rows if that is not 0.
 template <DType type, int fixed>
-STRATA_SIMD void few_column(const Int8Few& a, const uint8_t* w, F32x16* sums) {
+STRATA_SIMD void few_column(const Int8Few& a, const uint8_t* w, bool in_place, F32x16* sums) {
   constexpr int64_t kBytes = kPieceBytes<type>;
   const int64_t rows = fixed != 0 ? fixed : a.rows;
   const int64_t pieces = (a.in + kPiece - 1) / kPiece, whole = a.in / kPiece;
@@ -156,31 +184,27 @@ STRATA_SIMD void few_column(const Int8Few& a, const uint8_t* w, F32x16* sums) {
     for (int64_t line = 0; line < 2 * kBytes; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(w + kAhead + line), _MM_HINT_T0);
     Unpacked<type> two;
-    unpack_two<type>(w, w + kBytes, grid, two);
+    unpack_pieces<type, 2>(w, w + kBytes, grid, two);
     if constexpr (kAlone)
-      alone = add_two<type>(two, x0[p], x0[p + 1], 0xffff, alone);
+      alone = add_pieces<type, 2>(two, x0 + p, alone);
     else
-      for (int64_t r = 0; r < rows; ++r) sums[r].v = add_two<type>(two, a.x[r][p], a.x[r][p + 1], 0xffff, sums[r].v);
+      for (int64_t r = 0; r < rows; ++r) sums[r].v = add_pieces<type, 2>(two, a.x[r] + p, sums[r].v);
   }
   if constexpr (kAlone) sums[0].v = alone;
-  if (p < pieces) {  // two of which the second is not whole, or one
-    uint8_t copy[kBytes];
-    const bool two = p + 2 == pieces;
-    const uint8_t* last = last_piece<type>(w + (two ? kBytes : 0), a.in - (two ? p + 1 : p) * kPiece, copy);
-    Unpacked<type> rest;
-    unpack_two<type>(two ? w : last, last, a.grid, rest);
-    for (int64_t r = 0; r < rows; ++r)
-      sums[r].v = add_two<type>(rest, a.x[r][p], a.x[r][two ? p + 1 : p], two ? 0xffff : 0x00ff, sums[r].v);
-  }
+  const int64_t left = a.in - (pieces - 1) * kPiece;
+  if (p + 2 == pieces) few_last<type, 2, fixed>(a, w, p, left, in_place, sums);
+  if (p + 1 == pieces) few_last<type, 1, fixed>(a, w, p, left, in_place, sums);
 }
 
 template <DType type, int fixed>
 STRATA_SIMD void few_rows(const Int8Few& a) {
   const int64_t rows = fixed != 0 ? fixed : a.rows;
+  const int64_t in_place = columns_in_place<type>(a);
   F32x16 sums[4][fixed != 0 ? fixed : kFewRows] = {};
   for (int64_t column = 0; column < a.count; column += 4) {
     const int64_t wide = a.count - column < 4 ? a.count - column : 4;
-    for (int64_t c = 0; c < wide; ++c) few_column<type, fixed>(a, a.weights + (column + c) * a.weight_stride, sums[c]);
+    for (int64_t c = 0; c < wide; ++c)
+      few_column<type, fixed>(a, a.weights + (column + c) * a.weight_stride, column + c < in_place, sums[c]);
     for (int64_t r = 0; r < rows; ++r) {
       const __mmask8 present = static_cast<__mmask8>((1 << wide) - 1);
       __m128 product = _mm_mul_ps(sums4(sums[0][r], sums[1][r], sums[2][r], sums[3][r]), _mm_set1_ps(a.scale));
@@ -192,6 +216,8 @@ STRATA_SIMD void few_rows(const Int8Few& a) {
 
 template <DType type>
 void few(const Int8Few& a) {
+  if constexpr (kNarrowType<type>)
+    if (is_narrow(a)) return narrow_rows<type>(a, columns_in_place<type>(a));
   if (a.rows == 1) return few_rows<type, 1>(a);
   few_rows<type, 0>(a);
 }
@@ -333,6 +359,11 @@ STRATA_SIMD __m512i four_bytes(const int8_t* p) {
   return _mm512_set1_epi32(word);
 }
 
+template <bool transposed_x>
+STRATA_SIMD int32_t start_of(const Int8Piece& x, int block) {
+  return x.start[half_slot(2 * block, transposed_x)] + x.start[half_slot(2 * block + 1, transposed_x)];
+}
+
 enum class Kind { Plain, Minima, Halves };
 
 // One block of `rows` rows of x with `groups` panels.
@@ -341,7 +372,7 @@ STRATA_SIMD void add_block(const PanelBlock* const* w, const Int8Piece* const* x
                            __m512 (&sums)[rows][groups]) {
   __m512i whole[rows][groups];
   const auto place = [block](int k) __attribute__((always_inline)) {
-    return transposed_x ? 64 * (k % 4) + 8 * block + 4 * (k / 4) : 64 * (block % 4) + 32 * (block / 4) + 4 * k;
+    return transposed_x ? 64 * (k % 4) + 8 * block + 4 * (k / 4) : word_place(block, k);
   };
   const auto products = [&](int first, int last, const __m512i* start) __attribute__((always_inline)) {
 #pragma GCC unroll 8
@@ -383,7 +414,8 @@ STRATA_SIMD void add_block(const PanelBlock* const* w, const Int8Piece* const* x
   } else {
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
-      start[r] = kind == Kind::Minima ? _mm512_setzero_si512() : _mm512_set1_epi32(x[r][piece].start[block]);
+      start[r] =
+          kind == Kind::Minima ? _mm512_setzero_si512() : _mm512_set1_epi32(start_of<transposed_x>(x[r][piece], block));
     products(0, 8, start);
   }
 #pragma GCC unroll 8

@@ -22,7 +22,7 @@ struct Sums8 {
 // A block of 32: eight sums of four products.
 template <DType type>
 STRATA_SIMD __m256i block_sums(__m256i levels, __m256i magnitudes, const Int8Piece& x, int b) {
-  const __m256i q = load256(x.q + 64 * (b % 4) + 32 * (b / 4));
+  const __m256i q = load256(x.q + 32 * b);
   const __m256i pairs = Is<type>::kMinima ? _mm256_maddubs_epi16(levels, q)
                                           : _mm256_maddubs_epi16(magnitudes, _mm256_sign_epi8(q, levels));
   return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));

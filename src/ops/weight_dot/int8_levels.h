@@ -401,7 +401,8 @@ template <DType type>
 STRATA_SIMD const uint8_t* last_piece(const uint8_t* p, int64_t elements, uint8_t* copy) {
   if (elements == kPiece) return p;
   const int64_t bytes = elements / Levels<type>::kBlock * Levels<type>::kBytes;
-  for (int64_t i = 0; i < kPieceBytes<type>; ++i) copy[i] = i < bytes ? p[i] : uint8_t{0};
+  __builtin_memset(copy, 0, kPieceBytes<type>);
+  __builtin_memcpy(copy, p, static_cast<size_t>(bytes));
   return copy;
 }
 

@@ -46,6 +46,20 @@ STRATA_SIMD int32_t sum_of_bytes(__m128i bytes) {
   return _mm_cvtsi128_si32(four);
 }
 
+STRATA_SIMD void put_block(__m128i low, __m128i high, Int8Piece& out, int block) {
+#if defined(__AVX512F__)
+  int32_t words[8];
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(words), low);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(words + 4), high);
+#pragma GCC unroll 8
+  for (int word = 0; word < 8; ++word) __builtin_memcpy(out.q + word_place(block, word), words + word, sizeof(int32_t));
+#else
+  __m128i* q = reinterpret_cast<__m128i*>(out.q + 32 * block);
+  _mm_storeu_si128(q, low);
+  _mm_storeu_si128(q + 1, high);
+#endif
+}
+
 // Sixteen bytes 4 m + c at 64 c + m.
 STRATA_SIMD void put_transposed(__m128i bytes, int8_t* q) {
   const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
@@ -66,20 +80,14 @@ STRATA_SIMD void round_block(F32x16 a, F32x16 b, Int8Traits traits, Int8Piece& o
     put_transposed(low, out.q + 8 * block);
     put_transposed(high, out.q + 8 * block + 4);
   } else {
-    int8_t* q = out.q + 64 * (block % 4) + 32 * (block / 4);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(q), low);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(q + 16), high);
+    put_block(low, high, out, block);
   }
   const float scale = !finite ? __builtin_nanf("") : (empty ? 0.0f : largest / 127.0f);
   const int32_t sum_low = sum_of_bytes(low), sum_high = sum_of_bytes(high);
   out.scale[block] = scale;
   out.sum[block] = scale * static_cast<float>(sum_low + sum_high);
-  if (traits.halves) {
-    out.start[half_slot(2 * block, traits.transposed)] = -traits.offset * sum_low;
-    out.start[half_slot(2 * block + 1, traits.transposed)] = -traits.offset * sum_high;
-  } else {
-    out.start[block] = -traits.offset * (sum_low + sum_high);
-  }
+  out.start[half_slot(2 * block, traits.transposed)] = -traits.offset * sum_low;
+  out.start[half_slot(2 * block + 1, traits.transposed)] = -traits.offset * sum_high;
 }
 
 void round_row(const float* x, int64_t in, Int8Traits traits, Int8Piece* pieces) {

@@ -10,15 +10,14 @@ namespace strata {
 
 inline constexpr int64_t kPiece = 256;  // elements that are rounded, unpacked and padded together
 
-// 256 elements of a row, zeros behind its end. Block b of 32 lies at 64 (b % 4) + 32 (b / 4): pairs of blocks that
-// fill a register of 64 bytes, so that sums of pairs join in the order of the blocks. Or transposed: element
-// 16 h + 4 m + c at 64 c + 4 h + m, so that four registers have four elements of each 16 side by side, which sum up in
-// place; for types whose fields of bits come out of a register in that order.
+// 256 elements of a row, zeros behind its end. `q` is in order for AVX2. For AVX-512 words of four elements lie at
+// word_place; or transposed: element 16 h + 4 m + c at 64 c + 4 h + m, for types whose fields of bits come out of a
+// register in that order. In both, products with four registers of levels add up to sums of sixteen elements in place.
 struct alignas(64) Int8Piece {
   int8_t q[256];
   float scale[8];
   float sum[8];       // scale · sum of the block, of types with minima
-  int32_t start[16];  // where sums of unsigned levels begin: -offset · sum of a block, or of 16 elements (half_slot)
+  int32_t start[16];  // where sums of unsigned levels begin: -offset · sum of 16 elements (half_slot)
 };
 
 // How integer sums of a type's levels become a product.
@@ -33,6 +32,8 @@ Int8Traits int8_traits(DType type);  // of levels as AVX2 multiplies them, and o
 // Of 16 elements number h of a piece, in `start`: the order in which their sums come out of the registers.
 inline constexpr int start_slot(int h) { return h % 2 * 4 + h / 8 * 8 + h % 8 / 2; }
 inline constexpr int half_slot(int h, bool transposed) { return transposed ? h : start_slot(h); }
+// Of the eight words of a block: registers of 64 bytes have two words of every block, where the sums of its halves go.
+inline constexpr int word_place(int block, int word) { return 64 * (word % 4) + 4 * start_slot(2 * block + word / 4); }
 
 // Weights as they are stored, streamed once.
 struct Int8Few {

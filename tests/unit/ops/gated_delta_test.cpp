@@ -3,7 +3,9 @@
 #include "ops/gated_delta/gated_delta.h"
 
 #include <algorithm>
+#include <deque>
 
+#include "ops/gated_delta/sequences.h"
 #include "support/gated_delta_case.h"
 
 namespace strata::test {
@@ -180,6 +182,29 @@ TEST(GatedDelta, StoringEarlyIsTwoCalls) {
         EXPECT_TRUE(same_bits(one.state, after)) << arm << ", " << shape.rows << " rows, " << stored;
         EXPECT_TRUE(one.out.gaps_intact() && one.state.gaps_intact());
       }
+}
+
+// Of several sequences at once: some too small to be shared among threads, one that is not, one that stores early.
+TEST(GatedDelta, SequencesSideBySideGiveTheSameBits) {
+  for (int threads : {1, 2, 3}) {
+    std::deque<GatedDeltaCase> alone, beside;
+    std::vector<GatedDeltaArgs> calls;
+    for (const int64_t rows : {1, 2, 150, 1, 3, 1, 1}) {
+      const GatedDeltaShape shape{rows, 2, 6, 32, 32, HeadMapping::Tiled};
+      const uint64_t seed = 60 + alone.size();
+      alone.emplace_back(shape, seed);
+      beside.emplace_back(shape, seed);
+    }
+    alone[4].args.stored = beside[4].args.stored = 1;
+    for (const GatedDeltaCase& problem : alone) run(problem.args);
+    for (const GatedDeltaCase& problem : beside) calls.push_back(problem.args);
+    TestQueue queue(threads);
+    gated_delta_each(SideBySide(queue), calls);
+    for (size_t i = 0; i < alone.size(); ++i) {
+      EXPECT_TRUE(same_bits(alone[i].out, beside[i].out)) << i;
+      EXPECT_TRUE(same_bits(alone[i].state, beside[i].state)) << i;
+    }
+  }
 }
 
 TEST(GatedDelta, ChunksFromTheFirstRowStoreTheStateAtTheEndOnly) {

@@ -1,5 +1,6 @@
 #include "ops/matmul/matmul.h"
 
+#include <cstring>
 #include <tuple>
 
 #include "device/accelerator.h"
@@ -93,6 +94,42 @@ TEST(Matmul, OnLanesAnyCountOfRowsHasTheBitsOfTheBatch) {
       }
     }
   }
+}
+
+// Rounded rows: short weight rows side by side, ends of rows that are no whole piece, in place and copied, panels. What
+// lies behind the end of a weight row is the next one, here one whose scale is no number.
+TEST(Matmul, RoundedAnyCountOfRowsHasTheBitsOfTheBatch) {
+  if (!cpu_features().has(CpuIsa::Avx2)) GTEST_SKIP() << "this processor has no AVX2";
+  Random random(9);
+  for (const DType type : {DType::Q8_0, DType::Q4_0, DType::IQ4_NL, DType::MXFP4})
+    for (const int64_t in : {32, 64, 96, 128, 160, 256, 288, 320, 480, 512, 544, 768, 1056}) {
+      const int64_t out = 37, broken = 17;
+      const Problem problem(type, 12, in, out, random);
+      if (type != DType::MXFP4) std::memset((problem.weight.t().row<void>(broken)), 0x7e, 2);
+      MatmulArgs args = problem.args(true);
+      args.activations = Activations::Int8;
+      for (const char* arm : {"avx2-int8", "avx512-vnni"}) {
+        if (std::string(arm) == "avx512-vnni" && !cpu_features().has(CpuIsa::Avx512Vnni)) continue;
+        TestQueue queue;
+        queue.queue.strict_arms = true;
+        queue.queue.request_arm("matmul", arm);
+        matmul(queue, args);
+        for (int64_t t = 0; t < 12; ++t)
+          for (int64_t o = 0; o < out; ++o)
+            ASSERT_EQ(std::isnan(problem.y.f({t, o})), type != DType::MXFP4 && o == broken)
+                << in << " " << arm << " " << o;
+        for (int64_t rows : {1, 2, 3, 8, 9}) {
+          const Owned y(DType::F32, {rows, out}, {3});
+          MatmulArgs some = args;
+          some.x = args.x.slice(12 - rows, rows);
+          some.y = y;
+          matmul(queue, some);
+          EXPECT_TRUE(same_bits(y, args.y.slice(12 - rows, rows)))
+              << to_string(type) << " " << in << " " << arm << " " << rows;
+          EXPECT_TRUE(y.gaps_intact());
+        }
+      }
+    }
 }
 
 // Lattices are looked up in words by one arm and in bytes by the other, and x lies in another order: the same levels

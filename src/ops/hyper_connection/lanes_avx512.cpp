@@ -1,0 +1,7 @@
+#include "ops/hyper_connection/lanes_kernel.h"
+
+namespace strata {
+
+constinit const HyperKernel kHyperAvx512{read_row, write_row};
+
+}  // namespace strata
