@@ -17,8 +17,8 @@
 namespace strata {
 namespace {
 
-constexpr int kFewRows = 8;
-constexpr int64_t kAhead = 6144;  // bytes between what is read and what is asked for
+constexpr int kFewRows = 8, kTurnsRows = 16;  // unpacking weights twice costs less than a panel
+constexpr int64_t kAhead = 6144;              // bytes between what is read and what is asked for
 
 STRATA_SIMD __m512i load512(const void* p) { return _mm512_loadu_si512(p); }
 

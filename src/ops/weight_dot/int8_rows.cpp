@@ -60,6 +60,7 @@ void Int8Dot::run(int64_t first, int64_t count, const std::vector<const Int8Piec
   if (rows <= kernel_.few_rows)
     return few_({weight_.row<const uint8_t>(first), weight_.stride(0), count, in_, x.data(), rows, y.data(), scale,
                  bias, grid_});
+  if (rows <= kernel_.turns_rows) return in_turns(first, count, x, y, scale, bias);
   const int64_t group_bytes = pieces_of(in_) * (kPiece / 32) * kernel_.block_bytes;
   char* panels = at_line(panel, static_cast<size_t>(kernel_.panel_groups * group_bytes));
   const int64_t most = kernel_.panel_columns * kernel_.panel_groups;
@@ -71,6 +72,20 @@ void Int8Dot::run(int64_t first, int64_t count, const std::vector<const Int8Piec
              std::min(kernel_.panel_columns, wide - at), in_, grid_, panels + groups * group_bytes});
     kernel_.panel({panels, groups, group_bytes, wide, in_, x.data(), rows, y.data(), column, scale,
                    bias == nullptr ? nullptr : bias + column, traits_});
+  }
+}
+
+void Int8Dot::in_turns(int64_t first, int64_t count, const std::vector<const Int8Piece*>& x,
+                       const std::vector<float*>& y, float scale, const float* bias) const {
+  constexpr int64_t kColumns = 64;
+  const auto rows = static_cast<int64_t>(x.size());
+  std::vector<float*> to(x.size());
+  for (int64_t column = 0; column < count; column += kColumns) {
+    for (size_t t = 0; t < y.size(); ++t) to[t] = y[t] + column;
+    for (int64_t row = 0; row < rows; row += kernel_.few_rows)
+      few_({weight_.row<const uint8_t>(first + column), weight_.stride(0), std::min(kColumns, count - column), in_,
+            x.data() + row, std::min(kernel_.few_rows, rows - row), to.data() + row, scale,
+            bias == nullptr ? nullptr : bias + column, grid_});
   }
 }
 

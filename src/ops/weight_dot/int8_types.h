@@ -80,6 +80,7 @@ struct Int8Kernel {
   const void* (*grid)(DType type);  // the table of a lattice type that few and pack want (grid.h)
   Int8Traits (*traits)(DType type);
   int64_t few_rows;       // of x, that meet weights in registers as they are unpacked
+  int64_t turns_rows;     // of x, up to which few_rows at a time do; more meet panels
   int64_t panel_columns;  // weight rows of one panel
   int64_t panel_groups;   // panels that lie in cache together
   int64_t block_bytes;    // of a panel for each block of 32 elements

@@ -103,8 +103,8 @@ TEST(Matmul, RoundedAnyCountOfRowsHasTheBitsOfTheBatch) {
   Random random(9);
   for (const DType type : {DType::Q8_0, DType::Q4_0, DType::IQ4_NL, DType::MXFP4})
     for (const int64_t in : {32, 64, 96, 128, 160, 256, 288, 320, 480, 512, 544, 768, 1056}) {
-      const int64_t out = 37, broken = 17;
-      const Problem problem(type, 12, in, out, random);
+      const int64_t out = 101, broken = 17;  // weight rows of more than one turn
+      const Problem problem(type, 18, in, out, random);
       if (type != DType::MXFP4) std::memset((problem.weight.t().row<void>(broken)), 0x7e, 2);
       MatmulArgs args = problem.args(true);
       args.activations = Activations::Int8;
@@ -114,17 +114,17 @@ TEST(Matmul, RoundedAnyCountOfRowsHasTheBitsOfTheBatch) {
         queue.queue.strict_arms = true;
         queue.queue.request_arm("matmul", arm);
         matmul(queue, args);
-        for (int64_t t = 0; t < 12; ++t)
+        for (int64_t t = 0; t < 18; ++t)
           for (int64_t o = 0; o < out; ++o)
             ASSERT_EQ(std::isnan(problem.y.f({t, o})), type != DType::MXFP4 && o == broken)
                 << in << " " << arm << " " << o;
-        for (int64_t rows : {1, 2, 3, 8, 9}) {
+        for (int64_t rows : {1, 2, 3, 8, 9, 16}) {
           const Owned y(DType::F32, {rows, out}, {3});
           MatmulArgs some = args;
-          some.x = args.x.slice(12 - rows, rows);
+          some.x = args.x.slice(18 - rows, rows);
           some.y = y;
           matmul(queue, some);
-          EXPECT_TRUE(same_bits(y, args.y.slice(12 - rows, rows)))
+          EXPECT_TRUE(same_bits(y, args.y.slice(18 - rows, rows)))
               << to_string(type) << " " << in << " " << arm << " " << rows;
           EXPECT_TRUE(y.gaps_intact());
         }
