@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/model_settings.h"
 #include "cli/progress.h"
+#include "cli/run_facts.h"
 #include "cli/version.h"
 #include "evidence/statistics.h"
 #include "measure/bench_record.h"
@@ -295,19 +296,13 @@ class ModelBenchCommand {
     if (!save_) return;
     if (saved_.empty()) saved_ = save_->head();
     saved_ += row != nullptr ? save_->row(*row) : save_->foot();
-    if (row == nullptr) write(settings_.get_text("bench.save"), saved_);
-  }
-
-  static void write(const std::string& path, const std::string& text) {
-    OutputFile file(path);
-    file.write(text.data(), text.size());
-    file.commit();
+    if (row == nullptr) write_text_file(settings_.get_text("bench.save"), saved_);
   }
 
   void save_plot() const {
     const std::string& path = settings_.get_text("bench.plot");
     if (path.empty() || sweeps_.empty()) return;
-    write(path, sweep_plot(machine(), sweeps_.size() > 1 ? "" : groups_.front().description.type, sweeps_));
+    write_text_file(path, sweep_plot(machine(), sweeps_.size() > 1 ? "" : groups_.front().description.type, sweeps_));
   }
 
   // Rows, after the head of their format before the first ones.

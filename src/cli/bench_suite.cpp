@@ -2,22 +2,15 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
 #include "cli/bench_settings.h"
 #include "cli/commands.h"
 #include "cli/common_settings.h"
 #include "cli/progress.h"
+#include "cli/run_facts.h"
 #include "measure/kernel_suite.h"
 
 namespace strata::cli {
 namespace {
-
-void save(const std::string& path, const std::string& text) {
-  if (path.empty()) return;
-  OutputFile file(path);
-  file.write(text.data(), text.size());
-  file.commit();
-}
 
 std::string suite_format(const Settings& settings) {
   const std::string& format = settings.get_text("bench.format");
@@ -52,8 +45,10 @@ int bench_suite(CommandContext& context) {
     fmt::print("\nread {:.1f} GB/s, int8 {:.0f} Gop/s, f32 {:.0f} Gop/s: medians of the run, {} threads\n",
                suite.ceilings.read_bytes * 1e-9, suite.ceilings.int8 * 1e-9, suite.ceilings.f32 * 1e-9,
                options.threads);
-  save(settings.get_text("bench.save"), suite_json(suite));
-  save(settings.get_text("bench.plot"), roofline_svg(suite));
+  if (const std::string& path = settings.get_text("bench.save"); !path.empty())
+    write_text_file(path, suite_json(suite));
+  if (const std::string& path = settings.get_text("bench.plot"); !path.empty())
+    write_text_file(path, roofline_svg(suite));
   if (context.interrupted) throw Error(ErrorKind::Interrupted, "interrupted; what was measured is printed");
   if (suite.rows.empty()) throw Error(ErrorKind::Usage, "no format of weights has this in its name", "--shape");
   return 0;

@@ -2,12 +2,10 @@
 
 #include "base/simd.h"
 #include "ops/causal_conv/lanes.h"
+#include "ops/lane_parts.h"
 
 namespace strata {
 namespace {
-
-STRATA_SIMD F32x16 load_part(const float* p, int64_t n) { return n == 16 ? load16(p) : load16_first(p, n); }
-STRATA_SIMD void store_part(float* p, F32x16 x, int64_t n) { n == 16 ? store16(p, x) : store16_first(p, x, n); }
 
 STRATA_SIMD F32x16 silu16(F32x16 x) { return x / (broadcast16(1.0f) + exp16(zero16() - x)); }
 
