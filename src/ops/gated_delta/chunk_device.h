@@ -33,15 +33,23 @@ __device__ inline void product_f16(float (&d)[4], const uint32_t (&a_high)[4], c
   STRATA_UNROLL
   for (int i = 0; i < 4; ++i) d[i] = fma_f32(cross[i], kLowDown, d[i]);
 }
-// The same of numbers in three bf16 words, smallest products first.
+// The same of numbers in three bf16 words: the small products apart, so that they wait for each other less.
 __device__ inline void product_bf16(float (&d)[4], const uint32_t (&a)[3][4], const uint32_t (&b)[3][2]) {
-  mma_bf16_first(d, a[1], b[1]);
-  mma_bf16(d, a[0], b[2]);
-  mma_bf16(d, a[2], b[0]);
-  mma_bf16(d, a[0], b[1]);
+  float small[4];
+  mma_bf16_first(small, a[1], b[1]);
+  mma_bf16_first(d, a[0], b[1]);
+  mma_bf16(small, a[0], b[2]);
   mma_bf16(d, a[1], b[0]);
+  mma_bf16(small, a[2], b[0]);
   mma_bf16(d, a[0], b[0]);
+  STRATA_UNROLL
+  for (int i = 0; i < 4; ++i) d[i] = add_f32(small[i], d[i]);
 }
+
+// Where a slot lies among the 16 rows of its block, and the slot of a row: lane l has of a matrix product the rows 2 (l
+// % 4) + {0, 1} and 8 more, which makes them the slots 4 (l % 4) + {0, 1} and {2, 3}.
+__device__ inline int delta_row(int slot) { return slot / 2 % 2 * 8 + slot / 4 * 2 + slot % 2; }
+__device__ inline int delta_slot(int row) { return row % 8 / 2 * 4 + row / 8 * 2 + row % 2; }
 
 // 16-byte piece of a row of a plane.
 template <int kKeys, class Byte>

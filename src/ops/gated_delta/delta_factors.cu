@@ -77,8 +77,9 @@ __device__ inline void make_rows(const DeltaFactorsKernel& a, const FactorsMemor
           if (t + 64 >= a.at.rows && key_of(c) < a.at.dk)
             a.last_keys[(key_head * 64 + slot) * a.at.dk + key_of(c)] = keys[i][c];
       }
-      const float key_down = store_row<kKeys>(memory.planes, slot, keys[i]);
-      const float query_down = store_row<kKeys>(memory.planes + DeltaChunkLayout<kKeys>::kQueries, slot, queries[i]);
+      const int row = slot / 16 * 16 + delta_row(slot % 16);
+      const float key_down = store_row<kKeys>(memory.planes, row, keys[i]);
+      const float query_down = store_row<kKeys>(memory.planes + DeltaChunkLayout<kKeys>::kQueries, row, queries[i]);
       if (lane() == 0) {
         memory.key_down[slot] = key_down;
         memory.query_down[slot] = query_down;
@@ -146,14 +147,14 @@ __device__ inline void make_products(const FactorsMemory<kKeys>& memory, const N
     float* diagonal = memory.diagonal + ((queries ? 4 : 0) + r) * 256;
     STRATA_UNROLL
     for (int i = 0; i < 8; ++i) {
-      const int row = lane() / 4 + i % 4 / 2 * 8, slot = i / 4 * 8 + lane() % 4 * 2 + i % 2;
+      const int row = delta_slot(lane() / 4 + i % 4 / 2 * 8), slot = delta_slot(i / 4 * 8 + lane() % 4 * 2 + i % 2);
       float& value = sum[i / 4][i % 4];
       value = mul_f32(mul_f32(value, down[16 * r + row]), memory.key_down[16 * b + slot]);
       if (b == r) diagonal[slot * 16 + row] = value;
     }
     if (b < r)
-      store_products(sum, factors + Layout::kProducts + (r * (r - 1) / 2 + b) * Layout::kPair +
-                              (queries ? 2 : 0) * Layout::kProduct);
+      store_products(sum, factors + Layout::kProducts + (queries ? Layout::kProductBytes : 0) +
+                              (r * (r - 1) / 2 + b) * Layout::kPair);
   }
 }
 
@@ -210,10 +211,11 @@ __device__ inline void make_decays(const DeltaFactorsKernel& a, const FactorsMem
     const int index = item / 64, slot = item % 64, block_end = slot | 15, last = fresh.end - 1;
     const double* prefix = memory.prefix + index * 64;
     const int* cleared = memory.cleared + index * 64;
-    float* table = reinterpret_cast<float*>(factors + Layout::kHeads + index * Layout::kHead + Layout::kTable);
+    float* starts = reinterpret_cast<float*>(factors + Layout::kHeads + index * Layout::kHead);
+    float* table = starts + Layout::kTable / 4;
     const float start = cleared[slot] >= 0 ? 0.0f : exp_of(prefix[slot]);
-    table[Table::kStartKey + slot] = mul_f32(start, memory.key_down[slot]);
-    table[Table::kStartQuery + slot] = mul_f32(start, memory.query_down[slot]);
+    starts[Table::kStartKey + slot] = mul_f32(start, memory.key_down[slot]);
+    starts[Table::kStartQuery + slot] = mul_f32(start, memory.query_down[slot]);
     table[Table::kBlockEnd + slot] = decay_between(prefix, cleared, block_end, slot);
     for (int b = 0; b < 3; ++b)
       table[Table::kFromBlock + b * 64 + slot] =
@@ -223,12 +225,12 @@ __device__ inline void make_decays(const DeltaFactorsKernel& a, const FactorsMem
     table[Table::kBeta + slot] =
         t >= 0 && t < a.at.rows ? a.beta[t * a.beta_row + value_head(a.at, key_head, index)] : 0.0f;
     table[Table::kKeyScale + slot] = memory.key_down[slot];
-    table[Table::kKeep + slot] = slot > 0 || cleared[last] >= 0 ? 0.0f : exp_of(prefix[last]);  // to the table's end
+    table[Table::kKeep + slot] = slot > 0 || cleared[last] >= 0 ? 0.0f : exp_of(prefix[last]);
   }
   for (int item = thread(); item < repeat * 1024; item += threads()) {
     const int index = item / 1024, block = item / 256 % 4, slot = item / 16 % 16, row = item % 16;
     if (16 * block >= fresh.end || 16 * block + 16 <= fresh.begin) continue;
-    float* diagonal = reinterpret_cast<float*>(factors + Layout::kHeads + index * Layout::kHead);
+    float* diagonal = reinterpret_cast<float*>(factors + Layout::kHeads + index * Layout::kHead + Layout::kStarts);
     const int at = item % 1024;
     float kk = 0, qk = 0;
     if (slot <= row) {
@@ -238,7 +240,7 @@ __device__ inline void make_decays(const DeltaFactorsKernel& a, const FactorsMem
       qk = mul_f32(decay, memory.diagonal[1024 + at]);
     }
     diagonal[at] = kk;
-    diagonal[1024 + at] = qk;
+    diagonal[(Layout::kReads - Layout::kStarts) / 4 + at] = qk;
   }
 }
 
@@ -266,7 +268,7 @@ __device__ inline void make_factors(const DeltaFactorsKernel& a) {
   make_products<kKeys>(memory, fresh, factors);
   barrier();
   make_decays<kKeys>(a, memory, chunk, key_head, repeat, fresh, factors);
-  const int begin = fresh.begin / 8 * 8, end = (fresh.end + 7) / 8 * 8;
+  const int begin = fresh.begin / 16 * 16, end = (fresh.end + 15) / 16 * 16;
   STRATA_UNROLL
   for (int plane = 0; plane < 4; ++plane) {
     const bool all = fresh.fold && plane < 2;  // a fold reads every key

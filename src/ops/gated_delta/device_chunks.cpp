@@ -15,9 +15,8 @@ extern const KernelImage kernel_image_delta_chunks;
 
 namespace {
 
-constexpr int64_t kFloat = sizeof(float), kSlots = kDeltaChunk, kColumns = 16, kPitch = 20;
+constexpr int64_t kFloat = sizeof(float), kSlots = kDeltaChunk, kColumns = kDeltaColumns;
 constexpr int64_t kScratch = 64 << 20;  // most bytes of factors between the two kernels, about what the cache holds
-constexpr int64_t kMostHeads = 3;       // of a block
 
 // What differs by the width that keys are padded to.
 struct Sizes {
@@ -28,14 +27,7 @@ struct Sizes {
 template <int kKeys>
 constexpr Sizes sizes_of(const char* factors, const char* chunks) {
   using Layout = DeltaChunkLayout<kKeys>;
-  const int64_t key_buffers = kKeys <= 128 ? 2 : 1, groups = kKeys / 16;
-  return {factors,
-          chunks,
-          4 * Layout::kPlane,
-          Layout::kHeads,
-          Layout::kHead,
-          (key_buffers + 1) * Layout::kQueries + Layout::kProductBytes,
-          Layout::kHead + (groups + 4) * (1024 + 64) + kSlots * kPitch * kFloat + 4 * kColumns * kPitch * kFloat};
+  return {factors, chunks, 4 * Layout::kPlane, Layout::kHeads, Layout::kHead, Layout::kFixed, Layout::kOfHead};
 }
 Sizes sizes_for(int64_t dk) {
   if (dk <= 64) return sizes_of<64>("delta_factors64", "delta_chunks64");
@@ -96,10 +88,18 @@ DeltaChunksKernel chunks_kernel(const GatedDeltaAnchoredArgs& args, const DeltaC
 
 // As many value heads a block as its shared memory holds: they share the key head's products. Heads never meet.
 int64_t heads_of_block(const Sizes& sizes, int64_t repeat, int64_t limit) {
-  int64_t most = std::min(repeat, kMostHeads);
+  int64_t most = std::min<int64_t>(repeat, kDeltaHeads);
   while (most > 1 && sizes.shared_fixed + most * sizes.shared_head > limit) --most;
   const int64_t groups = (repeat + most - 1) / most;
   return (repeat + groups - 1) / groups;
+}
+
+// Chunks a turn: their factors stay in the cache. Blocks of factors fill the multiprocessors, two each, whole times
+// where that is possible.
+int64_t chunks_together(int64_t chunk_bytes, int64_t key_heads, int64_t multiprocessors) {
+  const int64_t most = std::max<int64_t>(kScratch / chunk_bytes, 1), full = 2 * multiprocessors;
+  const int64_t times = most * key_heads / full;
+  return times == 0 ? most : std::max<int64_t>(times * full / key_heads, 1);
 }
 
 void run(Queue& queue, const char* op, const GatedDeltaAnchoredArgs& args, bool fold_rest) {
@@ -119,7 +119,8 @@ void run(Queue& queue, const char* op, const GatedDeltaAnchoredArgs& args, bool 
                     fold_rest ? 1 : 0};
   const int64_t chunks = (at.slot + rows + kSlots - 1) / kSlots;
   const int64_t chunk_bytes = key_heads * (sizes.fixed + repeat * sizes.head);
-  const int64_t together = std::clamp<int64_t>(kScratch / chunk_bytes, 1, chunks);
+  const AcceleratorInfo& device = queue.accelerator()->info();
+  const int64_t together = std::min(chunks, chunks_together(chunk_bytes, key_heads, device.multiprocessors));
   DeltaFactorsKernel factors = factors_kernel(args, at);
   DeltaChunksKernel states = chunks_kernel(args, at);
   factors.factors = static_cast<char*>(
@@ -127,7 +128,7 @@ void run(Queue& queue, const char* op, const GatedDeltaAnchoredArgs& args, bool 
   factors.last_keys = reinterpret_cast<float*>(factors.factors + together * chunk_bytes);
   states.factors = factors.factors;
   states.last_keys = factors.last_keys;
-  const int64_t heads = heads_of_block(sizes, repeat, queue.accelerator()->info().shared_bytes);
+  const int64_t heads = heads_of_block(sizes, repeat, device.shared_bytes);
   states.slices = (dv + kColumns - 1) / kColumns;
   states.groups = (repeat + heads - 1) / heads;
   const auto factors_shared =
@@ -139,7 +140,7 @@ void run(Queue& queue, const char* op, const GatedDeltaAnchoredArgs& args, bool 
     queue.launch(op, kernel_image_delta_factors, sizes.factors,
                  {{factors.at.chunks * key_heads}, {256}, factors_shared}, factors);
     queue.launch(op, kernel_image_delta_chunks, sizes.chunks,
-                 {{key_heads * states.groups * states.slices}, {heads * 128}, states_shared}, states);
+                 {{key_heads * states.groups * states.slices}, {kDeltaWaves * 32}, states_shared}, states);
   }
 }
 
