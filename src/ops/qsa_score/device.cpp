@@ -106,7 +106,8 @@ void qsa_score_mma(Queue& queue, const QsaScoreArgs& args) {
   const auto shared = static_cast<uint32_t>((kernel.groups > 1 ? kScoreStages : 1) * bytes +
                                             (kScoreStages * kScoreRows + kScoreWaves) * 4);
   queue.launch(kOp, kernel_image_qsa_score_mma, name.c_str(),
-               {{tiles, quotient_up(kernel.groups, kernel.groups_each)}, {kScoreWaves * 32}, shared}, kernel);
+               {{tiles, quotient_up(kernel.groups, kernel.groups_each)}, {kScoreWaves * 32}, shared, kernel.groups > 1},
+               kernel);
   qsa_score_spare_rows(queue, args, kernel);
 }
 

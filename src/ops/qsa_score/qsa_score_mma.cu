@@ -141,14 +141,9 @@ __device__ void score_blocks_of(const QsaScoreKernel& a) {
     }
     copy_group();
   };
-  fetch(begin, 0);
-  fetch(begin + 1, 1);
-  if (a.operands == nullptr) make_group(a, 0, stages, thread(), kThreads);
+  // Keys and n_kv do not wait for the kernel of operands: what wrote them had ended when that one began.
   const int visible = most_visible(a, begin * kScoreRows, end * kScoreRows, waves);
-  if (visible <= tile) {
-    copy_wait<0>();
-    return;
-  }
+  if (visible <= tile) return begin_early();
   Keys<kPairs, kTiles> keys;
   STRATA_UNROLL
   for (int i = 0; i < 2 * kTiles; ++i) {
@@ -160,6 +155,10 @@ __device__ void score_blocks_of(const QsaScoreKernel& a) {
       for (int w = 0; w < 4; ++w) keys.word[i / 2][p][i % 2][w] = bits.word[w];
     }
   }
+  begin_early();
+  fetch(begin, 0);
+  fetch(begin + 1, 1);
+  if (a.operands == nullptr) make_group(a, 0, stages, thread(), kThreads);
   float* to = a.scores + (begin * kScoreRows + 2 * (lane() % 4)) * a.score_row + first + lane() / 4;
   for (int64_t group = begin, stage = 0; group < end; ++group) {
     copy_wait<1>();

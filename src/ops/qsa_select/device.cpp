@@ -65,7 +65,7 @@ void qsa_select_sieve(Queue& queue, const QsaSelectArgs& args) {
   const int64_t threads = sieve_threads(width, args.budget / args.ratio);
   const int64_t limit = queue.accelerator()->info().shared_bytes, marks = 2 * 4 * (int64_t{kSelectKept} + words);
   QsaSelectKernel kernel = kernel_of(args, threads);
-  while (kernel.copies > 1 && fixed_bytes(kernel) + marks > limit) kernel.copies /= 2;
+  kernel.copies = 1;  // it counts few keys
   const int64_t bytes = fixed_bytes(kernel) + marks;
   if (bytes > limit) return qsa_select_radix(queue, args);  // the same blocks
   queue.launch("qsa_select", kernel_image_qsa_select,

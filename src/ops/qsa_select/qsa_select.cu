@@ -2,8 +2,8 @@
 // where they do not fit. Three histograms, of 11, 11 and 10 bits of the key, find the key at the cut and how many of
 // its ties are taken; the waves then share the blocks in ascending order, count, and write.
 //
-// Scores of 0, of which there may be many, are counted by ballots, and the histogram is kept in several copies: threads
-// of a wave that add to one counter wait for each other.
+// Scores of 0, of which there may be many, are counted by ballots, and where all keys of a row are counted the
+// histogram is kept in several copies: threads of a wave that add to one counter wait for each other.
 #include "device/kernel.h"
 #include "ops/qsa_select/device_kernel.h"
 
@@ -66,6 +66,7 @@ __device__ void histogram(const QsaSelectKernel& a, const Shared& s, const Digit
     }
     STRATA_UNROLL
     for (int j = 0; j < kAhead; ++j) {
+      if (first + j * threads() >= n) break;
       const int i = first + j * threads() + thread();
       if (kKept && kFirst && i < n) s.keys[i] = keys[j];
       add_key(a, s, digit, i < n, keys[j], zeros);
@@ -83,15 +84,23 @@ __device__ uint32_t wave_prefix(uint32_t value) {  // of the lanes up to this on
   return value;
 }
 
+__device__ uint32_t sum_of_wave(uint32_t value) {
+  for (int step = kWave / 2; step > 0; step /= 2) value += shuffle_xor(value, step);
+  return value;
+}
+
+// What the waves before this one have together, of a word each.
+__device__ uint32_t waves_before(const uint32_t* words) {
+  return sum_of_wave(lane() < wave_index() ? words[lane()] : 0);
+}
+
 // What the threads before this one have together. `scratch`: 32 words, which other waves may still read afterwards:
 // before they are written again comes a barrier.
 __device__ uint32_t block_before(uint32_t value, uint32_t* scratch) {
   const uint32_t prefix = wave_prefix(value);
   if (lane() == kWave - 1) scratch[wave_index()] = prefix;
   barrier();
-  uint32_t before = 0;
-  for (int w = 0; w < wave_index(); ++w) before += scratch[w];
-  return before + prefix - value;
+  return waves_before(scratch) + prefix - value;
 }
 
 // Narrows `wanted` keys from the top down to a bin of the histogram: appends it to the prefix.
@@ -148,20 +157,15 @@ __device__ void emit(const Shared& s, const Cells& c, uint32_t threshold, const 
     above += key > threshold;
     ties += key == threshold;
   }
-  for (int step = kWave / 2; step > 0; step /= 2) {
-    above += shuffle_xor(above, step);
-    ties += shuffle_xor(ties, step);
-  }
+  above = sum_of_wave(above);
+  ties = sum_of_wave(ties);
   if (lane() == 0) {
     s.waves[wave_index()] = above;
     s.waves[32 + wave_index()] = ties;
   }
   barrier();
-  above = ties = 0;
-  for (int w = 0; w < wave_index(); ++w) {
-    above += s.waves[w];
-    ties += s.waves[32 + w];
-  }
+  above = waves_before(s.waves);
+  ties = waves_before(s.waves + 32);
   uint32_t rank = above + (ties < c.ties ? ties : c.ties);
   const uint32_t lower = (1u << lane()) - 1;
   for (int first = begin; first < end; first += kWave) {
