@@ -1,6 +1,6 @@
 #include "ops/weight_dot/grid.h"
 #include "ops/weight_dot/int8_kernel_avx2.h"
-#include "ops/weight_dot/int8_round.h"
+#include "ops/weight_dot/int8_round_avx2.h"
 
 namespace strata {
 namespace {

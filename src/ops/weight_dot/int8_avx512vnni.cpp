@@ -3,7 +3,7 @@
 
 // Before it, where lattices are unpacked.
 #include "ops/weight_dot/int8_kernel.h"
-#include "ops/weight_dot/int8_round.h"
+#include "ops/weight_dot/int8_round_avx512.h"
 
 namespace strata {
 namespace {

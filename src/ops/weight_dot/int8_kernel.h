@@ -359,11 +359,6 @@ STRATA_SIMD __m512i four_bytes(const int8_t* p) {
   return _mm512_set1_epi32(word);
 }
 
-template <bool transposed_x>
-STRATA_SIMD int32_t start_of(const Int8Piece& x, int block) {
-  return x.start[half_slot(2 * block, transposed_x)] + x.start[half_slot(2 * block + 1, transposed_x)];
-}
-
 enum class Kind { Plain, Minima, Halves };
 
 // One block of `rows` rows of x with `groups` panels.
@@ -414,19 +409,19 @@ STRATA_SIMD void add_block(const PanelBlock* const* w, const Int8Piece* const* x
   } else {
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
-      start[r] =
-          kind == Kind::Minima ? _mm512_setzero_si512() : _mm512_set1_epi32(start_of<transposed_x>(x[r][piece], block));
+      start[r] = kind == Kind::Minima ? _mm512_setzero_si512() : _mm512_set1_epi32(x[r][piece].block_start[block]);
     products(0, 8, start);
   }
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
-    const __m512 scale = _mm512_set1_ps(x[r][piece].scale[block]), sum = _mm512_set1_ps(x[r][piece].sum[block]);
+    const __m512 scale = _mm512_set1_ps(x[r][piece].scale[block]);
 #pragma GCC unroll 4
     for (int g = 0; g < groups; ++g) {
       const __m512 scales = _mm512_mul_ps(_mm512_load_ps(w[g]->scales), scale);
       sums[r][g] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole[r][g]), scales, sums[r][g]);
       if constexpr (kind == Kind::Minima)
-        sums[r][g] = _mm512_fnmadd_ps(_mm512_castsi512_ps(_mm512_load_si512(w[g]->extra[0])), sum, sums[r][g]);
+        sums[r][g] = _mm512_fnmadd_ps(_mm512_castsi512_ps(_mm512_load_si512(w[g]->extra[0])),
+                                      _mm512_set1_ps(x[r][piece].sum[block]), sums[r][g]);
     }
   }
 }

@@ -68,7 +68,7 @@ STRATA_SIMD void narrow_block(const Int8Few& a, const uint8_t* const (&w)[16], _
   const __m512 scales = narrow_scales(w, j * Levels<type>::kBytes);
   for (int64_t r = 0; r < a.rows; ++r) {
     const Int8Piece& x = *a.x[r];
-    __m512i sum = _mm512_set1_epi32(x.start[start_slot(2 * j)] + x.start[start_slot(2 * j + 1)]);
+    __m512i sum = _mm512_set1_epi32(x.block_start[j]);
     __m512i other = _mm512_setzero_si512();
     const auto word = [&x](int k) __attribute__((always_inline)) {
       int32_t four;

@@ -34,13 +34,12 @@ Int8Traits int8_traits(DType type) {
 
 Int8Rows::Int8Rows(const Int8Kernel& kernel, DType weights, int64_t rows, int64_t in)
     : kernel_(kernel), traits_(kernel.traits(weights)), rows_(rows), in_(in), row_pieces_(pieces_of(in)) {
-  const auto bytes = static_cast<size_t>(rows * row_pieces_) * sizeof(Int8Piece);
-  pieces_ = reinterpret_cast<Int8Piece*>(at_line(memory_, bytes));
+  pieces_ = std::make_unique_for_overwrite<Int8Piece[]>(static_cast<size_t>(rows * row_pieces_));
 }
 
 void Int8Rows::round(ThreadPool& pool, const std::function<const float*(int64_t row)>& x) {
   pool.run(rows_, ThreadPool::grain_of(in_ / 2), [&](int64_t begin, int64_t end, int) {
-    for (int64_t t = begin; t < end; ++t) kernel_.round(x(t), in_, traits_, pieces_ + t * row_pieces_);
+    for (int64_t t = begin; t < end; ++t) kernel_.round(x(t), in_, traits_, pieces_.get() + t * row_pieces_);
   });
 }
 

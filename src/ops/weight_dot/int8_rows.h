@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/tensor.h"
@@ -16,14 +17,13 @@ class Int8Rows {
  public:
   Int8Rows(const Int8Kernel& kernel, DType weights, int64_t rows, int64_t in);
   void round(ThreadPool& pool, const std::function<const float*(int64_t row)>& x);
-  const Int8Piece* row(int64_t t) const { return pieces_ + t * row_pieces_; }
+  const Int8Piece* row(int64_t t) const { return pieces_.get() + t * row_pieces_; }
 
  private:
   const Int8Kernel& kernel_;
   Int8Traits traits_;
   int64_t rows_, in_, row_pieces_;
-  std::vector<char> memory_;
-  Int8Piece* pieces_;
+  std::unique_ptr<Int8Piece[]> pieces_;
 };
 
 class Int8Dot {

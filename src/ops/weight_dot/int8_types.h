@@ -16,8 +16,11 @@ inline constexpr int64_t kPiece = 256;  // elements that are rounded, unpacked a
 struct alignas(64) Int8Piece {
   int8_t q[256];
   float scale[8];
-  float sum[8];       // scale · sum of the block, of types with minima
-  int32_t start[16];  // where sums of unsigned levels begin: -offset · sum of 16 elements (half_slot)
+  union {
+    float sum[8];            // of types with minima: scale · sum of the block
+    int32_t block_start[8];  // of others: where sums of unsigned levels begin: -offset · sum of the block
+  };
+  int32_t start[16];  // the same for 16 elements (half_slot)
 };
 
 // How integer sums of a type's levels become a product.

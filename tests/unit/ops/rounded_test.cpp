@@ -4,11 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
+#include "base/cpu_features.h"
 #include "base/random.h"
+#include "ops/weight_dot/int8_types.h"
 
 namespace strata {
 namespace {
@@ -63,6 +69,67 @@ TEST(Rounded, TinyBlocksAreZerosAndOthersThanFiniteOnesAreNaN) {
     EXPECT_TRUE(std::isnan(block.scale));
     EXPECT_EQ(block.q[0], 0);
   }
+}
+
+// What the kernels of each instruction set leave of a row: the bytes where their products meet them, scales, and where
+// sums begin.
+void expect_rounded(const Int8Kernel& kernel, DType type, const std::vector<float>& x) {
+  const auto in = static_cast<int64_t>(x.size()), pieces = (in + kPiece - 1) / kPiece;
+  const Int8Traits traits = kernel.traits(type);
+  std::vector<float> padded(static_cast<size_t>(pieces * kPiece)), scales(padded.size() / 32);
+  std::vector<int8_t> q(padded.size());
+  std::ranges::copy(x, padded.begin());
+  round_to_int8(padded.data(), pieces * kPiece, q.data(), scales.data());
+  std::vector<Int8Piece> rounded(static_cast<size_t>(pieces));
+  kernel.round(x.data(), in, traits, rounded.data());
+  const bool in_order = &kernel == &kInt8Avx2;
+  for (int64_t i = 0; i < pieces * kPiece; ++i) {
+    const int at = static_cast<int>(i % kPiece), block = at / 32, word = at % 32 / 4;
+    const int place =
+        in_order ? at
+                 : (traits.transposed ? 64 * (at % 4) + at / 16 * 4 + at % 16 / 4 : word_place(block, word) + at % 4);
+    ASSERT_EQ(rounded[static_cast<size_t>(i / kPiece)].q[place], q[static_cast<size_t>(i)]) << to_string(type) << i;
+  }
+  for (int64_t b = 0; b < pieces * 8; ++b) {
+    const Int8Piece& piece = rounded[static_cast<size_t>(b / 8)];
+    const float scale = scales[static_cast<size_t>(b)];
+    const int block = static_cast<int>(b % 8);
+    EXPECT_EQ(std::bit_cast<uint32_t>(piece.scale[block]), std::bit_cast<uint32_t>(scale)) << to_string(type) << b;
+    int sums[2] = {};
+    for (size_t i = 0; i < 32; ++i) sums[i / 16] += q[static_cast<size_t>(b) * 32 + i];
+    for (int half = 0; half < 2; ++half)
+      EXPECT_EQ(piece.start[half_slot(2 * block + half, traits.transposed)], -traits.offset * sums[half]);
+    if (!traits.minima)
+      EXPECT_EQ(piece.block_start[block], -traits.offset * (sums[0] + sums[1]));
+    else if (std::isfinite(scale))
+      EXPECT_EQ(piece.sum[block], scale * static_cast<float>(sums[0] + sums[1]));
+    else
+      EXPECT_TRUE(std::isnan(piece.sum[block]));
+  }
+}
+
+TEST(Rounded, KernelsLeaveWhatTheirProductsRead) {
+  Random random(6);
+  const CpuFeatures cpu = cpu_features();
+  for (const auto& [kernel, isa] : {std::pair{&kInt8Avx2, CpuIsa::Avx2},
+                                    {&kInt8Avx512Vnni, CpuIsa::Avx512Vnni},
+                                    {&kInt8Avx512Vbmi, CpuIsa::Avx512Vbmi}})
+    for (const DType type : {DType::Q8_0, DType::Q4_K, DType::Q6_K, DType::Q2_0, DType::IQ3_S, DType::IQ2_XS})
+      for (const size_t in : {32, 256, 288, 1024, 1248}) {
+        if (!cpu.has(isa)) continue;
+        std::vector<float> x(in);
+        for (float& value : x) value = random.uniform(-1, 1);
+        if (in >= 256) {  // a block whose largest is far from the others', one of zeros, one that is tiny, and not
+                          // finite ones
+          x[33] = 1e30f;
+          std::fill_n(x.begin() + 64, 32, 0.0f);
+          std::fill_n(x.begin() + 96, 32, 0x1p-102f);
+          x[130] = std::numeric_limits<float>::infinity();
+          x[191] = std::numeric_limits<float>::quiet_NaN();
+          x[192] = -0.0f;
+        }
+        expect_rounded(*kernel, type, x);
+      }
 }
 
 // Which weights round what they multiply: those with levels, in rows of whole blocks, and only when asked to.
