@@ -483,7 +483,7 @@ STRATA_SIMD void panel_rows(const Int8Panel& a, int64_t row) {
 // A tile of x stays in the nearest cache while the panels pass.
 template <Kind kind, bool transposed_x>
 void panel_of(const Int8Panel& a) {
-  constexpr int kTileRows = 6;
+  constexpr int kTileRows = kind == Kind::Halves ? 5 : 6;  // what the registers hold, with sums of two halves
   int64_t row = 0;
   for (; row + kTileRows <= a.rows; row += kTileRows) panel_rows<kind, transposed_x, kTileRows>(a, row);
   for (; row + 4 <= a.rows; row += 4) panel_rows<kind, transposed_x, 4>(a, row);
