@@ -49,17 +49,19 @@ void fill(const Tensor& weight, Random& random) {
 BenchShape shape_of(DType type, int64_t rows) {
   const int64_t out = rows == 256 ? 1024 : 6144;
   const double weights = static_cast<double>(bytes_of(type, kColumns) * static_cast<size_t>(out));
+  Tensor x;  // of all sets: rows come from the operator before, weights from memory
   BenchShape shape = bench_shape<MatmulArgs>(fmt::format("{}, {} rows", to_string(type), rows), matmul, matmul_arms(),
                                              copies_past_caches(weights),
-                                             [=](CaseMemory& memory, Random& random, MatmulArgs& args) {
-                                               args.x = memory.f32({rows, kColumns}, random);
+                                             [&](CaseMemory& memory, Random& random, MatmulArgs& args) {
+                                               if (x.empty()) x = memory.f32({rows, kColumns}, random);
+                                               args.x = x;
                                                args.weight = memory.tensor(type, {out, kColumns});
                                                args.y = memory.tensor(DType::F32, {rows, out});
                                                args.activations = Activations::Int8;
                                                fill(args.weight, random);
                                              },
                                              {&MatmulArgs::y});
-  shape.bytes = weights + 4.0 * static_cast<double>(rows * (kColumns + out));
+  shape.bytes = weights + 4.0 * static_cast<double>(rows * out);
   shape.operations = 2.0 * static_cast<double>(rows * kColumns * out);
   shape.kind = is_rounded(Activations::Int8, type, kColumns) ? OperationKind::Int8 : OperationKind::F32;
   return shape;

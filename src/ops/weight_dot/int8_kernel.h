@@ -18,7 +18,8 @@ namespace strata {
 namespace {
 
 constexpr int kFewRows = 8, kTurnsRows = 16;  // unpacking weights twice costs less than a panel
-constexpr int64_t kAhead = 6144;              // bytes between what is read and what is asked for
+constexpr int kPanelGroups = 2;
+constexpr int64_t kAhead = 6144;  // bytes between what is read and what is asked for
 
 STRATA_SIMD __m512i load512(const void* p) { return _mm512_loadu_si512(p); }
 
@@ -341,9 +342,6 @@ void pack(const Int8Pack& a) {
     const uint8_t* w[16];
     for (int c = 0; c < 16; ++c) {
       const uint8_t* row = a.weights + (c < a.count ? c : a.count - 1) * a.weight_stride + p * kBytes;
-#pragma GCC unroll 8
-      for (int64_t line = 0; line < kBytes; line += 64)  // of the panel after this one
-        _mm_prefetch(reinterpret_cast<const char*>(row + 16 * a.weight_stride + line), _MM_HINT_T1);
       w[c] = last_piece<type>(row, left < kPiece ? left : kPiece, copies[c]);
     }
     PanelBlock* blocks[8];
@@ -445,7 +443,11 @@ void panel_tile(const Int8Panel& a, int64_t row, int64_t group) {
   const PanelBlock* w[groups];
   for (int g = 0; g < groups; ++g) w[g] = reinterpret_cast<const PanelBlock*>(a.panel + (group + g) * a.group_bytes);
   const Int8Piece* x[rows];
-  for (int r = 0; r < rows; ++r) x[r] = a.x[row + r];
+  for (int r = 0; r < rows; ++r) {
+    x[r] = a.x[row + r];
+    for (int g = 0; g < groups; ++g)
+      __builtin_prefetch(a.y[row + r] + a.column + (group + g) * 16, 1);  // to be written
+  }
   __m512 waiting[4][rows][groups];  // sums of the tree that wait for their other half
   __m512 sums[rows][groups];
   for (int turn = 0; turn < 16; ++turn) {
@@ -473,8 +475,16 @@ void panel_tile(const Int8Panel& a, int64_t row, int64_t group) {
   put_panel<rows, groups>(a, row, group, sums);
 }
 
+// The weights that become the next panels are asked for while these are multiplied, in shares of the rows.
+STRATA_SIMD void ask_ahead(const Int8Panel& a, int64_t row, int64_t rows) {
+  const int64_t begin = a.ahead_bytes * row / a.rows / 64, end = a.ahead_bytes * (row + rows) / a.rows / 64;
+  for (int64_t line = begin; line < end; ++line)
+    _mm_prefetch(reinterpret_cast<const char*>(a.ahead + line * 64), _MM_HINT_T1);
+}
+
 template <Kind kind, bool transposed_x, int rows>
 STRATA_SIMD void panel_rows(const Int8Panel& a, int64_t row) {
+  ask_ahead(a, row, rows);
   int64_t group = 0;
   for (; group + 2 <= a.groups; group += 2) panel_tile<kind, transposed_x, rows, 2>(a, row, group);
   if (group < a.groups) panel_tile<kind, transposed_x, rows, 1>(a, row, group);

@@ -69,8 +69,10 @@ void Int8Dot::run(int64_t first, int64_t count, const std::vector<const Int8Piec
     for (int64_t at = 0; at < wide; at += kernel_.panel_columns, ++groups)
       pack_({weight_.row<const uint8_t>(first + column + at), weight_.stride(0),
              std::min(kernel_.panel_columns, wide - at), in_, grid_, panels + groups * group_bytes});
+    const int64_t next = column + wide;
     kernel_.panel({panels, groups, group_bytes, wide, in_, x.data(), rows, y.data(), column, scale,
-                   bias == nullptr ? nullptr : bias + column, traits_});
+                   bias == nullptr ? nullptr : bias + column, traits_, weight_.row<const uint8_t>(first + next),
+                   std::min(most, count - next) * weight_.stride(0)});
   }
 }
 

@@ -74,6 +74,8 @@ struct Int8Panel {
   float scale;
   const float* bias;
   Int8Traits traits;
+  const uint8_t* ahead;  // what is packed next
+  int64_t ahead_bytes;
 };
 
 using Int8FewFn = void (*)(const Int8Few&);
