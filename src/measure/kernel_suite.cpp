@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "evidence/statistics.h"
 #include "evidence/svg_plot.h"
+#include "ops/matmul/bench.h"
 #include "ops/matmul/parity.h"
-#include "ops/weights_case.h"
 
 namespace strata {
 namespace {
@@ -39,31 +38,9 @@ std::optional<double> target_of(DType type, int64_t rows) {
   return {};
 }
 
-// Encoders that search take long and times do not depend on values: one row, over and over.
-void fill(const Tensor& weight, Random& random) {
-  fill_weights(weight.slice(0, 1), random);
-  for (int64_t i = 1; i < weight.extent(0); ++i)
-    std::memcpy(weight.row<char>(i), weight.row<char>(0), bytes_of(weight.dtype, weight.extent(1)));
-}
-
 BenchShape shape_of(DType type, int64_t rows) {
-  const int64_t out = rows == 256 ? 1024 : 6144;
-  const double weights = static_cast<double>(bytes_of(type, kColumns) * static_cast<size_t>(out));
-  Tensor x;  // of all sets: rows come from the operator before, weights from memory
-  BenchShape shape = bench_shape<MatmulArgs>(fmt::format("{}, {} rows", to_string(type), rows), matmul, matmul_arms(),
-                                             copies_past_caches(weights),
-                                             [&](CaseMemory& memory, Random& random, MatmulArgs& args) {
-                                               if (x.empty()) x = memory.f32({rows, kColumns}, random);
-                                               args.x = x;
-                                               args.weight = memory.tensor(type, {out, kColumns});
-                                               args.y = memory.tensor(DType::F32, {rows, out});
-                                               args.activations = Activations::Int8;
-                                               fill(args.weight, random);
-                                             },
-                                             {&MatmulArgs::y});
-  shape.bytes = weights + 4.0 * static_cast<double>(rows * out);
-  shape.operations = 2.0 * static_cast<double>(rows * kColumns * out);
-  shape.kind = is_rounded(Activations::Int8, type, kColumns) ? OperationKind::Int8 : OperationKind::F32;
+  BenchShape shape = matmul_shape(type, rows, kColumns, rows == 256 ? 1024 : 6144, Activations::Int8);
+  shape.name = fmt::format("{}, {} rows", to_string(type), rows);
   return shape;
 }
 

@@ -1,4 +1,4 @@
-#include "evidence/bench.h"
+#include "ops/matmul/bench.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,27 +18,29 @@ void fill_repeated(const Tensor& weight, Random& random) {
     std::memcpy(weight.row<char>(i), weight.row<char>(i % own), bytes_of(weight.dtype, weight.extent(1)));
 }
 
-BenchShape shape(DType type, int64_t rows, int64_t in, int64_t out, Activations activations = Activations::F32) {
+}  // namespace
+
+BenchShape matmul_shape(DType type, int64_t rows, int64_t in, int64_t out, Activations activations) {
   const auto weight_bytes = static_cast<double>(bytes_of(type, in)) * static_cast<double>(out);
+  Tensor x;
   BenchShape result = bench_shape<MatmulArgs>(std::string(to_string(type)) + " [" + std::to_string(rows) + ", " +
                                                   std::to_string(in) + "] x [" + std::to_string(out) + "]" +
                                                   (activations == Activations::Int8 ? " int8" : ""),
                                               matmul, matmul_arms(), copies_past_caches(weight_bytes),
-                                              [=](CaseMemory& memory, Random& random, MatmulArgs& args) {
-                                                args.x = memory.f32({rows, in}, random);
+                                              [&](CaseMemory& memory, Random& random, MatmulArgs& args) {
+                                                if (x.empty()) x = memory.f32({rows, in}, random);
+                                                args.x = x;
                                                 args.weight = memory.tensor(type, {out, in});
                                                 fill_repeated(args.weight, random);
                                                 args.y = memory.tensor(DType::F32, {rows, out});
                                                 args.activations = activations;
                                               },
                                               {&MatmulArgs::y});
-  result.bytes = weight_bytes + 4.0 * static_cast<double>(rows * (in + out));
+  result.bytes = weight_bytes + 4.0 * static_cast<double>(rows * out);
   result.operations = 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
-  if (activations == Activations::Int8) result.kind = OperationKind::Int8;
+  if (is_rounded(activations, type, in)) result.kind = OperationKind::Int8;
   return result;
 }
-
-}  // namespace
 
 std::vector<std::function<BenchShape()>> matmul_shapes() {
   std::vector<std::function<BenchShape()>> list;
@@ -47,7 +49,7 @@ std::vector<std::function<BenchShape()>> matmul_shapes() {
     for (int64_t rows : {1, 4, 8, 256})
       for (Activations activations : {Activations::Int8, Activations::F32})
         if (activations == Activations::F32 || has_integer_levels(type))
-          list.push_back([=] { return shape(type, rows, 2048, rows == 256 ? 1024 : 6144, activations); });
+          list.push_back([=] { return matmul_shape(type, rows, 2048, rows == 256 ? 1024 : 6144, activations); });
   return list;
 }
 
@@ -55,10 +57,10 @@ std::vector<std::function<BenchShape()>> matmul_shapes() {
 std::vector<std::function<BenchShape()>> matmul_device_shapes() {
   std::vector<std::function<BenchShape()>> list;
   for (DType type : {DType::Q8_0, DType::Q4_0, DType::Q4_K, DType::Q6_K, DType::IQ4_XS, DType::IQ3_S, DType::BF16})
-    for (int64_t rows : {1, 2, 4, 8, 16, 256}) list.push_back([=] { return shape(type, rows, 5120, 17408); });
+    for (int64_t rows : {1, 2, 4, 8, 16, 256}) list.push_back([=] { return matmul_shape(type, rows, 5120, 17408); });
   for (DType type : {DType::Q8_0, DType::Q4_K, DType::Q6_K})  // its way back, and a narrow one
     for (auto [in, out] : {std::pair<int64_t, int64_t>{17408, 5120}, {5120, 1024}})
-      list.push_back([type, in = in, out = out] { return shape(type, 1, in, out); });
+      list.push_back([type, in = in, out = out] { return matmul_shape(type, 1, in, out); });
   return list;
 }
 
