@@ -24,7 +24,8 @@ most_parts=40
 parts_of() {
   case "$1:$2" in
     racecheck:gated_delta_anchored | racecheck:qsa_score | racecheck:qsa_select) echo "$most_parts" ;;
-    *:attention | *:causal_conv | *:experts | *:gated_delta | *:gated_delta_anchored | *:matmul | *:qsa_* | *:sparse_attention) echo 8 ;;
+    *:attention | *:causal_conv | *:experts | *:gated_delta | *:gated_delta_anchored) echo 8 ;;
+    *:matmul | *:qsa_* | *:sparse_attention) echo 8 ;;
     *) echo 1 ;;
   esac
 }

@@ -14,7 +14,7 @@ Int8PackFn no_panels(DType) { return nullptr; }
 
 }  // namespace
 
-constinit const Int8Kernel kInt8Avx2{lattice_grid, int8_traits, INT64_MAX, INT64_MAX, 4,       1, 0,
-                                     few_of,       no_panels,   nullptr,   round_row, activate};
+constinit const Int8Kernel kInt8Avx2{lattice_grid, int8_traits, INT64_MAX, INT64_MAX, 4, 1, 0,
+                                     few_of,       no_panels,   nullptr,   round_row};
 
 }  // namespace strata

@@ -49,7 +49,7 @@ void round_as_vnni(const float* x, int64_t in, Int8Traits traits, Int8Piece* pie
 }  // namespace
 
 constinit const Int8Kernel kInt8Avx512Vbmi{
-    lattice_planes, traits,  kFewRows,      kTurnsRows,    16,      kPanelGroups, sizeof(PanelBlock),
-    few_of,         pack_of, panel_as_vnni, round_as_vnni, activate};
+    lattice_planes,     traits, kFewRows, kTurnsRows,    16,           kPanelGroups,
+    sizeof(PanelBlock), few_of, pack_of,  panel_as_vnni, round_as_vnni};
 
 }  // namespace strata

@@ -33,7 +33,7 @@ void panel(const Int8Panel& a) {
 
 }  // namespace
 
-constinit const Int8Kernel kInt8Avx512Vnni{packed_lattice_grid, traits, kFewRows, kTurnsRows, 16,        kPanelGroups,
-                                           sizeof(PanelBlock),  few_of, pack_of,  panel,      round_row, activate};
+constinit const Int8Kernel kInt8Avx512Vnni{packed_lattice_grid, traits, kFewRows, kTurnsRows, 16,       kPanelGroups,
+                                           sizeof(PanelBlock),  few_of, pack_of,  panel,      round_row};
 
 }  // namespace strata

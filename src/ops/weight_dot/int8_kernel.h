@@ -486,7 +486,8 @@ template <Kind kind, bool transposed_x, int rows>
 STRATA_SIMD void panel_rows(const Int8Panel& a, int64_t row) {
   ask_ahead(a, row, rows);
   int64_t group = 0;
-  for (; group + 2 <= a.groups; group += 2) panel_tile<kind, transposed_x, rows, 2>(a, row, group);
+  for (; group + kPanelGroups <= a.groups; group += kPanelGroups)
+    panel_tile<kind, transposed_x, rows, kPanelGroups>(a, row, group);
   if (group < a.groups) panel_tile<kind, transposed_x, rows, 1>(a, row, group);
 }
 

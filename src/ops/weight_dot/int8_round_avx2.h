@@ -35,10 +35,9 @@ STRATA_SIMD int32_t sum_of_bytes(__m128i bytes) {
 }
 
 STRATA_SIMD void round_block(F32x16 a, F32x16 b, Int8Traits traits, Int8Piece& out, int block) {
-  constexpr int32_t kInfinity = 0x7f800000, kSmallest = (127 - 100) << 23;  // kSmallestRounded
   const int32_t bits = largest_bits(a, b);
   const float largest = __builtin_bit_cast(float, bits);
-  const bool finite = bits < kInfinity, empty = !finite || bits < kSmallest;
+  const bool finite = bits < kInfinityBits, empty = !finite || bits < kSmallestRoundedBits;
   const F32x16 inverse = broadcast16(empty ? 0.0f : 127.0f / largest);
   __m128i low = bytes16(a * inverse), high = bytes16(b * inverse);
   if (!finite) low = high = _mm_setzero_si128();

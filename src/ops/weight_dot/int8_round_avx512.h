@@ -68,14 +68,13 @@ STRATA_SIMD void transpose_bytes(__m512i (&words)[4]) {
 }
 
 STRATA_SIMD void round_piece(const float* x, Int8Traits traits, Int8Piece& out) {
-  constexpr int32_t kInfinity = 0x7f800000, kSmallest = (127 - 100) << 23;  // kSmallestRounded
   __m512 elements[16];
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i) elements[i] = _mm512_loadu_ps(x + 16 * i);
   const __m256i bits = largest_of_blocks(elements);
   const __m256 largest = _mm256_castsi256_ps(bits), most = _mm256_set1_ps(127.0f);
-  const __mmask8 finite = _mm256_cmplt_epi32_mask(bits, _mm256_set1_epi32(kInfinity));
-  const __mmask8 full = _mm256_mask_cmpge_epi32_mask(finite, bits, _mm256_set1_epi32(kSmallest));
+  const __mmask8 finite = _mm256_cmplt_epi32_mask(bits, _mm256_set1_epi32(kInfinityBits));
+  const __mmask8 full = _mm256_mask_cmpge_epi32_mask(finite, bits, _mm256_set1_epi32(kSmallestRoundedBits));
   const __m256 inverse = _mm256_maskz_div_ps(full, most, largest);
   const __m256 nan = _mm256_maskz_mov_ps(static_cast<__mmask8>(~finite), _mm256_set1_ps(__builtin_nanf("")));
   const __m256 scale = _mm256_mask_div_ps(nan, full, largest, most);

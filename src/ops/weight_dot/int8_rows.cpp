@@ -1,11 +1,15 @@
 #include "ops/weight_dot/int8_rows.h"
 
 #include <algorithm>
+#include <bit>
+
+#include "ops/weight_dot/rounded.h"
 
 namespace strata {
 namespace {
 
 constexpr size_t kLine = 64;
+static_assert(std::bit_cast<int32_t>(kSmallestRounded) == kSmallestRoundedBits);
 
 // The first address of a line in memory with room for one more.
 char* at_line(std::vector<char>& memory, size_t bytes) {

@@ -23,6 +23,10 @@ struct alignas(64) Int8Piece {
   int32_t start[16];  // the same for 16 elements (half_slot)
 };
 
+// Bits of a block's largest magnitude: from the first on it is not finite, below the second (kSmallestRounded) the
+// block becomes zeros.
+inline constexpr int32_t kInfinityBits = 0x7f800000, kSmallestRoundedBits = (127 - 100) << 23;
+
 // How integer sums of a type's levels become a product.
 struct Int8Traits {
   int offset = 0;       // unsigned level - offset is the level
@@ -94,7 +98,6 @@ struct Int8Kernel {
   void (*panel)(const Int8Panel&);
   // in / 256 pieces, rounded up.
   void (*round)(const float* x, int64_t in, Int8Traits traits, Int8Piece* pieces);
-  void (*activate)(const float* gate, const float* up, float* out, int64_t count);
 };
 
 extern const Int8Kernel kInt8Avx2, kInt8Avx512Vnni, kInt8Avx512Vbmi;

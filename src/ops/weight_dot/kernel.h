@@ -222,5 +222,14 @@ void panel(const DotPanel& a) {
   if (row < a.rows) tiles<1>(a, row);
 }
 
+// The activation of gated units.
+void activate(const float* gate, const float* up, float* out, int64_t count) {
+  for (int64_t i = 0; i < count; i += 16) {
+    const int64_t n = count - i < 16 ? count - i : 16;
+    const F32x16 g = load16_first(gate + i, n), one = broadcast16(1.0f);
+    store16_first(out + i, g / (one + exp16(zero16() - g)) * load16_first(up + i, n), n);
+  }
+}
+
 }  // namespace
 }  // namespace strata

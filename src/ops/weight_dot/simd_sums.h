@@ -1,5 +1,4 @@
-// What the kernels of both contracts share: sums of four products at once, loops over constants, the activation of
-// gated units.
+// What the kernels of both contracts share: sums of four products at once, loops over constants.
 #pragma once
 
 #include "base/dtype.h"
@@ -27,14 +26,6 @@ STRATA_SIMD __m128 sums4(F32x16 a, F32x16 b, F32x16 c, F32x16 d) {
   const __m128 ac = _mm256_castps256_ps128(one), bd = _mm256_extractf128_ps(one, 1);
   return _mm_unpacklo_ps(_mm_shuffle_ps(ac, ac, 0x08), _mm_shuffle_ps(bd, bd, 0x08));
 #endif
-}
-
-void activate(const float* gate, const float* up, float* out, int64_t count) {
-  for (int64_t i = 0; i < count; i += 16) {
-    const int64_t n = count - i < 16 ? count - i : 16;
-    const F32x16 g = load16_first(gate + i, n), one = broadcast16(1.0f);
-    store16_first(out + i, g / (one + exp16(zero16() - g)) * load16_first(up + i, n), n);
-  }
 }
 
 template <int n>
